@@ -1,0 +1,37 @@
+# The gateway in a container. It serves on 8053 as the user `gateway`; mount its configuration at
+# /etc/gateway/gateway.toml and keep /var/lib/gateway, the state directory, on a volume.
+
+# --- a virtual environment from the lock files ------------------------------------------------
+FROM python:3.13-slim-trixie AS build
+WORKDIR /src
+RUN python -m venv /opt/gateway
+ENV PATH=/opt/gateway/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+# Before the source: a change of the code keeps this layer.
+COPY requirements-build.txt requirements.txt ./
+RUN pip install --require-hashes -r requirements-build.txt -r requirements.txt
+COPY . .
+RUN pip install --no-build-isolation --no-deps . && pip uninstall --yes setuptools pip
+
+# --- what runs --------------------------------------------------------------------------------
+FROM python:3.13-slim-trixie
+# For `redis.url = "embedded"`; with a Redis of your own it is not used.
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends redis-server \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --system --uid 10053 --no-create-home --home-dir /var/lib/gateway gateway \
+ && install -d -o gateway -g gateway -m 0700 /var/lib/gateway \
+ && install -d /etc/gateway
+COPY --from=build /opt/gateway /opt/gateway
+ENV PATH=/opt/gateway/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    GATEWAY_STATE_DIR=/var/lib/gateway \
+    GATEWAY_HTTP__LISTEN=0.0.0.0:8053
+USER gateway
+WORKDIR /var/lib/gateway
+VOLUME /var/lib/gateway
+EXPOSE 8053
+# Alive, not ready: a DNS server or a CA that is away is no reason to restart the gateway.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
+  CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8053/healthz', timeout=4)"]
+ENTRYPOINT ["gateway"]
+CMD ["serve", "--config", "/etc/gateway/gateway.toml"]

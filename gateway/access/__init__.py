@@ -1,0 +1,1 @@
+"""Who calls and what they may: tokens, clients, live policy, and the way of a call."""

@@ -1,0 +1,157 @@
+"""The way of a call: method, token, role and capability, schema and values, pattern, work.
+
+Judged in this order, so that a caller without a token learns nothing of schemas, and one without
+the hostname learns nothing of who holds it. Called by `http`; knows no HTTP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from gateway.access.gate import Admin, Caller, ClientCaller
+from gateway.contract import (
+    AdminContext,
+    CapabilitiesResponse,
+    ClientContext,
+    ContextResponse,
+    EmptyRequest,
+    Forbidden,
+    GetCertificateRequest,
+    MethodUnknown,
+    ProvisionRequest,
+    ReleaseCertificateRequest,
+    SyncDnsRecordRequest,
+    read_request,
+)
+from gateway.dns.owner import Owner
+from gateway.holdings.records import target_invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from gateway.access.gate import Gate
+    from gateway.access.provisioning import Provisioning
+    from gateway.contract import Ownership
+    from gateway.contract.schema import WireModel
+    from gateway.holdings.certificates import Certificates
+    from gateway.holdings.records import Records
+
+_CALLER_KEY: Final = "apiToken"
+
+
+@dataclass(frozen=True, slots=True)
+class _Method:
+    """One method: who may call it, how its request reads, and what carries it out."""
+
+    request: type[WireModel]
+    carry_out: Callable[[Any, Any], Awaitable[WireModel]]
+    role: type[Caller] | None
+    capabilities: tuple[str, ...] = ()
+
+
+class Calls:
+    """Answers calls. `has_zones` and `issues` say which facilities are configured."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        records: Records,
+        certificates: Certificates,
+        provisioning: Provisioning,
+        *,
+        has_zones: bool,
+        issues: bool,
+    ) -> None:
+        self._gate = gate
+        self._records = records
+        self._certificates = certificates
+        self._provisioning = provisioning
+        self._facilities = CapabilitiesResponse.of(client_records=has_zones, exact_issuance=issues)
+        self._methods: Mapping[str, _Method] = {
+            "syncGatewayClientDnsRecord": _Method(
+                SyncDnsRecordRequest, self._sync, ClientCaller, ("syncDnsRecords",)
+            ),
+            "getGatewayClientCertificate": _Method(
+                GetCertificateRequest,
+                self._get_certificate,
+                ClientCaller,
+                ("requestCertificates", "readCertificates"),
+            ),
+            "releaseGatewayClientCertificate": _Method(
+                ReleaseCertificateRequest, self._release, ClientCaller, ("requestCertificates",)
+            ),
+            "getGatewayCapabilities": _Method(EmptyRequest, self._capabilities, None),
+            "getGatewayClientContext": _Method(EmptyRequest, self._context, None),
+            "provisionGatewayClientCredential": _Method(ProvisionRequest, self._provision, Admin),
+        }
+
+    async def answer(self, method_name: str, request: dict[str, object]) -> dict[str, Any]:
+        """The `response` object of a call.
+
+        Raises:
+            CallError: what the caller is told when the call was not admitted.
+            StoreUnavailable: nothing can be decided.
+            Contended: too many callers at once on one hostname or client.
+        """
+        method = self._methods.get(method_name)
+        if method is None:
+            raise MethodUnknown
+        caller = await self._gate.admit(request.get(_CALLER_KEY))
+        _demand_role(caller, method)
+        parameters = {name: value for name, value in request.items() if name != _CALLER_KEY}
+        read = read_request(method.request, parameters)
+        response = await method.carry_out(caller, read)
+        return response.to_wire()
+
+    async def _sync(self, caller: ClientCaller, request: SyncDnsRecordRequest) -> WireModel:
+        owner = _owner(caller, request.ownership)
+        if request.record is None:
+            return await self._records.withdraw(owner)
+        if not caller.may_publish(request.record):
+            return target_invalid(owner.hostname, request.record)
+        return await self._records.publish(owner, request.record)
+
+    async def _get_certificate(
+        self, caller: ClientCaller, request: GetCertificateRequest
+    ) -> WireModel:
+        return await self._certificates.get(_owner(caller, request.ownership))
+
+    async def _release(self, caller: ClientCaller, request: ReleaseCertificateRequest) -> WireModel:
+        return await self._certificates.release(_owner(caller, request.ownership))
+
+    async def _capabilities(self, _: Caller, __: EmptyRequest) -> WireModel:
+        return self._facilities
+
+    async def _context(self, caller: Caller, _: EmptyRequest) -> WireModel:
+        if isinstance(caller, Admin):
+            return ContextResponse(context=AdminContext())
+        client = caller.client
+        return ContextResponse(
+            context=ClientContext(
+                credential_id=caller.credential_id,
+                client_id=client.client_id,
+                client_type=client.client_type,
+                policy_generation=client.policy_generation,
+                hostname_patterns=client.hostname_patterns,
+                allowed_dns_record_addresses=client.allowed_dns_record_addresses,
+                capabilities=client.capabilities,
+            )
+        )
+
+    async def _provision(self, _: Caller, request: ProvisionRequest) -> WireModel:
+        return await self._provisioning.provision(request)
+
+
+def _demand_role(caller: Caller, method: _Method) -> None:
+    if method.role is not None and not isinstance(caller, method.role):
+        wanted = "an admin's" if method.role is Admin else "a gateway client's"
+        raise Forbidden(None, f"This method needs {wanted} credential.")
+    if isinstance(caller, ClientCaller):
+        caller.demand_capability(*method.capabilities)
+
+
+def _owner(caller: ClientCaller, ownership: Ownership) -> Owner:
+    """The ownership that the call speaks for, once its hostname is the client's to use."""
+    caller.demand_hostname(ownership.hostname)
+    return Owner(caller.client.client_id, ownership.app_id, ownership.hostname)

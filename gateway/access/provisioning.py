@@ -1,0 +1,207 @@
+"""`provisionGatewayClientCredential`: creating clients, setting policy, and ending both.
+
+Called by `access.calls` for an admin's calls and by the command line, which is the same work by
+another door.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from gateway.access import clients as rules
+from gateway.access.tokens import new_client_token
+from gateway.contract import (
+    ClientView,
+    CredentialView,
+    ProvisionResponse,
+    RequestInvalid,
+    Unavailable,
+)
+from gateway.dns.owner import Owner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gateway.access.clients import Client, ClientStore, Credential
+    from gateway.access.tokens import NewToken
+    from gateway.contract import ProvisionRequest
+    from gateway.contract.names import ClientId, Hostname
+    from gateway.holdings.certificates import Certificates
+    from gateway.holdings.records import Records
+    from gateway.store.documents import Documents
+    from gateway.store.holdings_index import HoldingsIndex
+
+RELEASE_BOUND_SECONDS: Final = 8.0
+RELEASE_AT_ONCE: Final = 16
+ADMISSION_MS: Final = 15_000
+"""An index entry this young may belong to a call under way, which takes 10 seconds at most."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Provisioning:
+    """Carries out provisioning. Every method raises `StoreUnavailable` and `Contended`."""
+
+    def __init__(
+        self,
+        clients: ClientStore,
+        index: HoldingsIndex,
+        documents: Documents,
+        records: Records,
+        certificates: Certificates,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._clients = clients
+        self._index = index
+        self._documents = documents
+        self._records = records
+        self._certificates = certificates
+        self._now_ms = now_ms
+
+    async def provision(self, request: ProvisionRequest) -> ProvisionResponse:
+        """Carry out one request.
+
+        Raises:
+            RequestInvalid: no such client, or it still holds hostnames.
+            Unavailable: the client was just being used; ask again.
+        """
+        if request.action == "ensure":
+            return await self._ensure(request)
+        if request.action == "rotate":
+            return await self._rotate(request)
+        if request.action == "revoke":
+            return await self._revoke(request.client_id)
+        return await self._remove(request.client_id, release=request.release_holdings)
+
+    async def _ensure(self, request: ProvisionRequest) -> ProvisionResponse:
+        spec = request.spec
+        if spec is None:
+            raise RequestInvalid(["spec is missing: ensure takes the whole policy"])
+        token = new_client_token(spec.client_id)
+
+        def decide(client: Client | None) -> Client:
+            if client is None:
+                return rules.created(spec, token, self._now_ms())
+            return rules.with_policy(client, spec)
+
+        return self._answer(await self._change(spec.client_id, decide), token)
+
+    async def _rotate(self, request: ProvisionRequest) -> ProvisionResponse:
+        token = new_client_token(request.client_id)
+
+        def decide(client: Client | None) -> Client:
+            known = _known(client, request.client_id)
+            return rules.rotated(known, token, request.overlap_seconds, self._now_ms())
+
+        return self._answer(await self._change(request.client_id, decide), token)
+
+    async def _revoke(self, client_id: ClientId) -> ProvisionResponse:
+        return self._answer(
+            await self._change(client_id, lambda client: rules.revoked(_known(client, client_id)))
+        )
+
+    async def _remove(self, client_id: ClientId, *, release: bool) -> ProvisionResponse:
+        stored = await self._clients.by_id(client_id)
+        client = _known(None if stored is None else stored.client, client_id)
+        if release:
+            client = await self._change(
+                client_id, lambda now: rules.revoked(_known(now, client_id))
+            )
+            await self._release_all(client_id)
+        held = await self._held(client_id)
+        if held:
+            remedy = (
+                "not all could be withdrawn yet, so ask again"
+                if release
+                else "send releaseHoldings: true to withdraw and release all of it"
+            )
+            raise RequestInvalid(
+                [f"spec.clientId still holds {len(held)} hostnames, such as {held[0]}: {remedy}"]
+            )
+        if not await self._clients.drop(client_id):
+            raise Unavailable(1_000)
+        _log.info("client removed", client_id=client_id)
+        return ProvisionResponse(client=_view(rules.revoked(client)))
+
+    async def _change(
+        self, client_id: ClientId, decide: Callable[[Client | None], Client]
+    ) -> Client:
+        client = await self._clients.change(client_id, decide)
+        return _known(client, client_id)
+
+    def _answer(self, client: Client, token: NewToken | None = None) -> ProvisionResponse:
+        _log.info(
+            "client provisioned",
+            client_id=client.client_id,
+            policy_generation=client.policy_generation,
+        )
+        credential = client.newest_credential(self._now_ms())
+        view = None if credential is None else _credential_view(credential)
+        is_new = (
+            token is not None and view is not None and view.credential_id == token.credential_id
+        )
+        return ProvisionResponse(
+            client=_view(client),
+            credential=view,
+            api_token=token.token if is_new and token is not None else None,
+        )
+
+    async def _held(self, client_id: ClientId) -> list[Hostname]:
+        """What a client holds, or may be taking hold of right now."""
+        held = []
+        now_ms = self._now_ms()
+        for hostname, entered_at_ms in await self._index.entries(client_id):
+            holder = (await self._documents.read(hostname)).holder
+            is_held = holder is not None and holder.client_id == client_id
+            if is_held or entered_at_ms > now_ms - ADMISSION_MS:
+                held.append(hostname)
+            else:
+                await self._index.leave(client_id, hostname, entered_at_ms)
+        return held
+
+    async def _release_all(self, client_id: ClientId) -> None:
+        """Release what the client holds, as much of it as goes in the time of one call."""
+        places = asyncio.Semaphore(RELEASE_AT_ONCE)
+        entries = await self._index.entries(client_id)
+        releases = [self._release(client_id, hostname, places) for hostname, _ in entries]
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*releases), RELEASE_BOUND_SECONDS)
+
+    async def _release(
+        self, client_id: ClientId, hostname: Hostname, places: asyncio.Semaphore
+    ) -> None:
+        async with places:
+            holder = (await self._documents.read(hostname)).holder
+            if holder is not None and holder.client_id == client_id:
+                owner = Owner(holder.client_id, holder.app_id, hostname)
+                await self._certificates.release(owner)
+                await self._records.withdraw(owner)
+
+
+def _known(client: Client | None, client_id: ClientId) -> Client:
+    if client is None:
+        raise RequestInvalid([f"spec.clientId {client_id} names no client"])
+    return client
+
+
+def _view(client: Client) -> ClientView:
+    return ClientView(
+        client_id=client.client_id,
+        client_type=client.client_type,
+        policy_generation=client.policy_generation,
+        hostname_patterns=client.hostname_patterns,
+        allowed_dns_record_addresses=client.allowed_dns_record_addresses,
+        capabilities=client.capabilities,
+    )
+
+
+def _credential_view(credential: Credential) -> CredentialView:
+    return CredentialView(
+        credential_id=credential.credential_id,
+        created_at=credential.created_at_ms,
+        expires_at=credential.expires_at_ms,
+    )

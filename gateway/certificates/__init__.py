@@ -1,0 +1,1 @@
+"""Certificates: the issuance, its key material, its certificate authority, and what is sealed."""

@@ -1,0 +1,88 @@
+"""What is to be done next for one hostname: pure.
+
+The worker asks after every step, with the document as it now is. Debts at the CA are paid before a
+new order is placed, since a CA may offer the pending authorization of a released issuance again;
+while an order is under way they wait, so that nothing it relies on is deactivated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from gateway.certificates.debts import payable
+from gateway.certificates.states import Debt, DebtKind, Issuance, StoredCertificate
+
+if TYPE_CHECKING:
+    from gateway.store.documents import Document
+
+
+class Work(StrEnum):
+    """The kinds of work."""
+
+    STEP = "step"
+    RENEW = "renew"
+    PAY = "pay"
+    REST = "rest"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """The next piece of work; for REST, until when (None: there is nothing to wait for)."""
+
+    work: Work
+    debt: Debt | None = None
+    until_ms: int | None = None
+
+
+def next_item(document: Document, now_ms: int) -> Item:
+    """The most urgent piece of work at `now_ms`, or how long there is none."""
+    issuance = issuance_of(document)
+    debts = _payable_debts(document, issuance)
+    due_debts = [debt for debt in debts if debt.due_at_ms <= now_ms]
+    renew_at_ms = _renew_at_ms(document)
+    if issuance is None or issuance.order_url is None:
+        for debt in due_debts:
+            if debt.kind is not DebtKind.CHALLENGE_RECORD:
+                return Item(Work.PAY, debt)
+    if issuance is not None and issuance.due_at_ms <= now_ms:
+        return Item(Work.STEP)
+    if renew_at_ms is not None and renew_at_ms <= now_ms:
+        return Item(Work.RENEW)
+    if due_debts:
+        return Item(Work.PAY, due_debts[0])
+    times = [debt.due_at_ms for debt in debts]
+    times += [] if issuance is None else [issuance.due_at_ms]
+    times += [] if renew_at_ms is None else [renew_at_ms]
+    return Item(Work.REST, until_ms=min(times, default=None))
+
+
+def issuance_of(document: Document) -> Issuance | None:
+    """The issuance under way, if any."""
+    return None if document.issuance is None else Issuance.from_json(document.issuance)
+
+
+def certificate_of(document: Document) -> StoredCertificate | None:
+    """The certificate held, if any."""
+    stored = document.certificate
+    return None if stored is None else StoredCertificate.from_json(stored)
+
+
+def debts_of(document: Document) -> tuple[Debt, ...]:
+    """Everything that must still be cleaned up."""
+    return tuple(Debt.from_json(stored) for stored in document.debts)
+
+
+def _payable_debts(document: Document, issuance: Issuance | None) -> tuple[Debt, ...]:
+    debts = payable(debts_of(document), issuance)
+    if issuance is None or issuance.order_url is None:
+        return debts
+    return tuple(debt for debt in debts if debt.kind is DebtKind.CHALLENGE_RECORD)
+
+
+def _renew_at_ms(document: Document) -> int | None:
+    certificate = certificate_of(document)
+    if certificate is None or document.holder is None or document.issuance is not None:
+        return None
+    return certificate.renew_at_ms

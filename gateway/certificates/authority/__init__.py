@@ -1,0 +1,21 @@
+"""The certificate authority, as the rest of the gateway sees it (ACME, RFC 8555).
+
+Responsible for talking to one CA under one account: each call is one short exchange that answers
+or raises AuthorityFault. Nothing here waits for a CA to make up its mind, decides what comes next
+or stores an issuance: the machine and the worker do. Only this part imports `acme` and `josepy`.
+
+    client   Authority: the asyncio face, and the account
+    caller   directory, request, classification, log line: the blocking half
+    network  HTTP and nonces
+    signing  the account key and what is signed with it
+    reading  what a CA's orders and authorizations say (pure)
+    faults   which fault an answer means (pure)
+    replies  one HTTP answer, Retry-After, problem documents (pure)
+
+Answers are the plain values of `certificates.orders`; so are the faults. Called by the issuance
+worker, by readiness, and by `gateway check`.
+"""
+
+from gateway.certificates.authority.client import Authority, AuthoritySettings
+
+__all__ = ["Authority", "AuthoritySettings"]

@@ -1,0 +1,119 @@
+"""The account key: what is signed with it, and what is computed from it.
+
+Responsible for the request format (JWS, RFC 8555, 6.2), for account registration with external
+account binding, and for the dns-01 TXT value. Does no I/O. Key material stays inside: no repr, log
+or exception shows it.
+
+Called by the other modules of this package.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from acme import jws, messages
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from josepy.jwa import ES256, ES384, ES512, RS256, JWASignature
+from josepy.jwk import JWK, JWKEC, JWKRSA
+
+from gateway.certificates.orders import AuthorityFault, FaultKind
+
+_BASE64URL: Final = re.compile(r"(?:[\w-]{4})*(?:[\w-]{2,4})={0,2}", re.ASCII)
+
+_CURVES: Final = {
+    "secp256r1": ES256,
+    "secp384r1": ES384,
+    "secp521r1": ES512,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalAccountBinding:
+    """What a CA that wants one hands to its customers; `hmac_key` in base64url."""
+
+    key_id: str
+    hmac_key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """An account's key, with the account's URL once there is one.
+
+    May be used by several threads at once.
+    """
+
+    key: JWK = field(repr=False)
+    algorithm: JWASignature
+    account_url: str | None = None
+
+    def at(self, account_url: str | None) -> "Signer":
+        """Answer the same key under this account URL."""
+        return replace(self, account_url=account_url)
+
+    def sign(self, payload: bytes, *, url: str, nonce: bytes) -> bytes:
+        """Wrap `payload` for `url`, under the account's URL; without one, under the public key."""
+        signed: str = jws.JWS.sign(
+            payload,
+            key=self.key,
+            alg=self.algorithm,
+            nonce=nonce,
+            url=url,
+            kid=self.account_url,
+        ).json_dumps()
+        return signed.encode()
+
+    def txt_value(self, token: str) -> str:
+        """Answer what the TXT record of a dns-01 challenge must hold (RFC 8555, 8.4)."""
+        # The token exactly as it came: `acme` decodes and encodes it again, which gives another
+        # text when the CA's last character carries surplus bits.
+        key_authorization = f"{token}.{_encode(self.key.thumbprint())}"
+        return _encode(hashlib.sha256(key_authorization.encode()).digest())
+
+
+def load_signer(key_pem: bytes, account_url: str | None) -> Signer:
+    """Make a signer from an account's PEM key. Raises TypeError for keys that ACME can't use."""
+    # Not `JWK.load`: it takes what it can't parse for a symmetric key, and logs on the way.
+    key = load_pem_private_key(key_pem, password=None)
+    if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name in _CURVES:
+        return Signer(JWKEC(key=key), _CURVES[key.curve.name], account_url)
+    if isinstance(key, rsa.RSAPrivateKey):
+        return Signer(JWKRSA(key=key), RS256, account_url)
+    raise TypeError("the account key is neither a NIST ECDSA nor an RSA key")
+
+
+def registration(
+    signer: Signer,
+    contact: Sequence[str],
+    binding: ExternalAccountBinding | None,
+    new_account_url: str,
+) -> bytes:
+    """Make the body of newAccount (RFC 8555, 7.3), the terms of service agreed.
+
+    Contacts are URLs; a bare e-mail address becomes a `mailto:` one. Raises AuthorityFault when the
+    binding's key isn't base64url.
+    """
+    fields: dict[str, object] = {"terms_of_service_agreed": True}
+    if contact:
+        fields["contact"] = tuple(one if ":" in one else f"mailto:{one}" for one in contact)
+    if binding is not None:
+        # `acme` decodes leniently and would sign with another key than the one meant.
+        if not _BASE64URL.fullmatch(binding.hmac_key):
+            raise AuthorityFault(
+                FaultKind.ACCOUNT_REFUSED, "the external account's hmac_key is not base64url"
+            )
+        fields["external_account_binding"] = messages.ExternalAccountBinding.from_data(
+            account_public_key=signer.key.public_key(),
+            kid=binding.key_id,
+            hmac_key=binding.hmac_key,
+            directory=messages.Directory({"newAccount": new_account_url}),
+        )
+    body: str = messages.NewRegistration(**fields).json_dumps()
+    return body.encode()
+
+
+def _encode(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()

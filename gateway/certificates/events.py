@@ -1,0 +1,137 @@
+"""What can happen to an issuance, and what the machine can ask for: plain values.
+
+Each event is the answer to one command (or `Due`: its time has come), so a step of the worker is
+"carry out the command, tell the machine what came of it".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.certificates.orders import AuthorizationView, FaultKind, OrderView
+    from gateway.certificates.states import StoredCertificate
+
+
+class Command(StrEnum):
+    """The one thing to do next; all it needs to know stands in the issuance."""
+
+    MAKE_KEY = "make-key"
+    PLACE_ORDER = "place-order"
+    READ_ORDER = "read-order"
+    READ_AUTHORIZATION = "read-authorization"
+    LOCATE_CHALLENGE = "locate-challenge"
+    PUBLISH_CHALLENGE = "publish-challenge"
+    CHECK_PROPAGATION = "check-propagation"
+    ANSWER_CHALLENGE = "answer-challenge"
+    FINALIZE = "finalize"
+    FETCH_CERTIFICATE = "fetch-certificate"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The time for the next step has come, maybe in another process than the last step's."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMade:
+    """A key pair was made: the private key sealed, the CSR as base64 DER."""
+
+    sealed_key: str
+    csr: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSeen:
+    """The CA answered with an order: placed, read or finalized."""
+
+    order: OrderView
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationSeen:
+    """The CA answered with an authorization."""
+
+    authorization: AuthorizationView
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeLocated:
+    """Where the challenge's TXT record belongs, aliases followed."""
+
+    zone: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengePublished:
+    """The primary server has the challenge's TXT record."""
+
+
+@dataclass(frozen=True, slots=True)
+class PropagationSeen:
+    """Every authoritative server was asked for the TXT value; these do not answer it yet."""
+
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeAnswered:
+    """The CA was told to validate."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFetched:
+    """A certificate came that fits the key and the hostname: what is to be stored."""
+
+    certificate: StoredCertificate
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateRejected:
+    """A certificate came that must not be used; says why."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorityFailed:
+    """A call to the CA failed."""
+
+    kind: FaultKind
+    detail: str
+    retry_after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneFailed:
+    """The challenge could not be placed. Without `retry_after_seconds` waiting will not help."""
+
+    detail: str
+    retry_after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepBroke:
+    """The step ended in a fault of the gateway itself, logged under the incident id."""
+
+    incident_id: str
+
+
+Event = (
+    Due
+    | KeyMade
+    | OrderSeen
+    | AuthorizationSeen
+    | ChallengeLocated
+    | ChallengePublished
+    | PropagationSeen
+    | ChallengeAnswered
+    | CertificateFetched
+    | CertificateRejected
+    | AuthorityFailed
+    | ZoneFailed
+    | StepBroke
+)

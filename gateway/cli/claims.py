@@ -1,0 +1,104 @@
+"""`gateway claims`: hostnames that an operator holds against every client."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from gateway.cli.session import REFUSED, WRONG, carry_out, config_option, end_with, read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from gateway.contract.names import Hostname
+    from gateway.holdings.claims import Claims
+
+
+_T = TypeVar("_T")
+
+
+@click.group("claims")
+def command() -> None:
+    """Hold hostnames against every client (route claims)."""
+
+
+@command.command("add")
+@config_option
+@click.argument("hostname")
+@click.option("--note", default="", help="Why, for the next operator.")
+def add(config_path: str | None, hostname: str, note: str) -> None:
+    """Claim HOSTNAME; refused while a client holds it."""
+    checked = _hostname(hostname)
+    refusal = _with_claims(config_path, lambda claims: _add(claims, checked, note))
+    if refusal is not None:
+        end_with(refusal, REFUSED)
+    click.echo(f"{hostname} is claimed.")
+
+
+@command.command("remove")
+@config_option
+@click.argument("hostname")
+def remove(config_path: str | None, hostname: str) -> None:
+    """Take the claim on HOSTNAME back."""
+    checked = _hostname(hostname)
+    if not _with_claims(config_path, lambda claims: claims.remove(checked)):
+        end_with(f"There is no claim on {hostname}.", REFUSED)
+    click.echo(f"{hostname} is no longer claimed.")
+
+
+@command.command("list")
+@config_option
+@click.argument("hostname", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def list_all(config_path: str | None, hostname: str | None, *, as_json: bool) -> None:
+    """List all claims, or the one on HOSTNAME."""
+    found = [
+        claim
+        for claim in _with_claims(config_path, lambda claims: claims.all())
+        if hostname in (None, claim.hostname)
+    ]
+    if as_json:
+        entries = [
+            {"hostname": claim.hostname, "since": claim.since_ms, "note": claim.note}
+            for claim in found
+        ]
+        click.echo(json.dumps(entries))
+        return
+    for claim in found:
+        since = datetime.fromtimestamp(claim.since_ms / 1000, UTC).isoformat(timespec="seconds")
+        click.echo(f"{claim.hostname}  since {since}  {claim.note}".rstrip())
+
+
+def _hostname(text: str) -> Hostname:
+    from gateway.contract.hostnames import hostname_fault
+    from gateway.contract.names import Hostname
+
+    fault = hostname_fault(text)
+    if fault is not None:
+        end_with(f"HOSTNAME {fault}", WRONG)
+    return Hostname(text)
+
+
+async def _add(claims: Claims, hostname: Hostname, note: str) -> str | None:
+    from gateway.holdings.claims import ClaimRefused
+
+    try:
+        await claims.add(hostname, note)
+    except ClaimRefused as refused:
+        return f"{refused}."
+    return None
+
+
+def _with_claims(config_path: str | None, work: Callable[[Claims], Awaitable[_T]]) -> _T:
+    from gateway.wiring import open_gateway
+
+    settings = read_settings(config_path)
+
+    async def run() -> _T:
+        async with open_gateway(settings) as gateway:
+            return await work(gateway.claims)
+
+    return carry_out(run())

@@ -1,0 +1,200 @@
+"""`gateway clients`: the same provisioning that an admin's calls do, by the same code."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gateway.cli.session import REFUSED, carry_out, config_option, end_with, read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gateway.access.clients import Client
+    from gateway.contract import ProvisionResponse
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+@click.group("clients")
+def command() -> None:
+    """Provision clients: policy, credentials, removal."""
+
+
+@command.command("ensure")
+@config_option
+@_json_option
+@click.argument("client_id")
+@click.option("--type", "client_type", required=True, help="Such as cloudly.")
+@click.option("--pattern", "patterns", multiple=True, help="A hostname pattern; repeatable.")
+@click.option("--allow", "prefixes", multiple=True, help="An address prefix; repeatable.")
+@click.option("--capability", "capabilities", multiple=True, help="Repeatable.")
+def ensure(
+    config_path: str | None,
+    client_id: str,
+    client_type: str,
+    patterns: Sequence[str],
+    prefixes: Sequence[str],
+    capabilities: Sequence[str],
+    *,
+    as_json: bool,
+) -> None:
+    r"""Create a client with its first token, or set its whole policy.
+
+    \b
+    gateway clients ensure cluster-a --type cloudly \
+        --pattern 'relay.*.example.com' --allow 198.51.100.0/24 \
+        --capability syncDnsRecords --capability requestCertificates \
+        --capability readCertificates
+    """
+    spec = {
+        "clientId": client_id,
+        "clientType": client_type,
+        "hostnamePatterns": list(patterns),
+        "allowedDnsRecordAddresses": list(prefixes),
+        "capabilities": list(capabilities),
+    }
+    _show(_provision(config_path, {"action": "ensure", "spec": spec}), as_json=as_json)
+
+
+@command.command("rotate")
+@config_option
+@_json_option
+@click.argument("client_id")
+@click.option(
+    "--overlap-seconds",
+    type=int,
+    default=0,
+    show_default=True,
+    help="How long the present tokens live on.",
+)
+def rotate(config_path: str | None, client_id: str, overlap_seconds: int, *, as_json: bool) -> None:
+    """Make a new token for a client."""
+    request = {
+        "action": "rotate",
+        "spec": {"clientId": client_id},
+        "overlapSeconds": overlap_seconds,
+    }
+    _show(_provision(config_path, request), as_json=as_json)
+
+
+@command.command("revoke")
+@config_option
+@_json_option
+@click.argument("client_id")
+def revoke(config_path: str | None, client_id: str, *, as_json: bool) -> None:
+    """Make every token of a client worthless, at once."""
+    request = {"action": "revoke", "spec": {"clientId": client_id}}
+    _show(_provision(config_path, request), as_json=as_json)
+
+
+@command.command("remove")
+@config_option
+@_json_option
+@click.argument("client_id")
+@click.option(
+    "--release-holdings", is_flag=True, help="Withdraw and release all it holds beforehand."
+)
+def remove(
+    config_path: str | None, client_id: str, *, release_holdings: bool, as_json: bool
+) -> None:
+    """Remove a client that holds nothing, or everything of it."""
+    request = {
+        "action": "remove",
+        "spec": {"clientId": client_id},
+        "releaseHoldings": release_holdings,
+    }
+    _show(_provision(config_path, request), as_json=as_json)
+
+
+@command.command("list")
+@config_option
+@_json_option
+def list_all(config_path: str | None, *, as_json: bool) -> None:
+    """List all clients."""
+    views = [_view(client) for client in _all(config_path)]
+    if as_json:
+        click.echo(json.dumps(views))
+        return
+    for view in views:
+        patterns = ", ".join(view["hostnamePatterns"]) or "no hostnames"
+        live = len(view["credentials"])
+        click.echo(f"{view['clientId']}  ({view['clientType']}, {live} credentials)  {patterns}")
+
+
+@command.command("show")
+@config_option
+@_json_option
+@click.argument("client_id")
+def show(config_path: str | None, client_id: str, *, as_json: bool) -> None:
+    """Show a client's policy and credentials; never a token."""
+    for client in _all(config_path):
+        if client.client_id == client_id:
+            click.echo(json.dumps(_view(client), indent=None if as_json else 2))
+            return
+    end_with(f"There is no client {client_id}.", REFUSED)
+
+
+def _provision(config_path: str | None, request: dict[str, Any]) -> ProvisionResponse:
+    from gateway.contract import ProvisionRequest, read_request
+    from gateway.wiring import open_gateway
+
+    settings = read_settings(config_path)
+
+    async def work() -> ProvisionResponse:
+        read = read_request(ProvisionRequest, request)
+        async with open_gateway(settings) as gateway:
+            return await gateway.provisioning.provision(read)
+
+    return carry_out(work())
+
+
+def _all(config_path: str | None) -> list[Client]:
+    from gateway.wiring import open_gateway
+
+    settings = read_settings(config_path)
+
+    async def work() -> list[Client]:
+        async with open_gateway(settings) as gateway:
+            return await gateway.clients.all()
+
+    return carry_out(work())
+
+
+def _show(response: ProvisionResponse, *, as_json: bool) -> None:
+    wire = response.to_wire()
+    if as_json:
+        click.echo(json.dumps(wire))
+        return
+    client = wire["client"]
+    click.echo(f"client       {client['clientId']} ({client['clientType']})")
+    click.echo(f"generation   {client['policyGeneration']}")
+    click.echo(f"hostnames    {', '.join(client['hostnamePatterns']) or 'none'}")
+    click.echo(f"addresses    {', '.join(client['allowedDnsRecordAddresses']) or 'none'}")
+    click.echo(f"capabilities {', '.join(client['capabilities']) or 'none'}")
+    if wire["credential"] is not None:
+        click.echo(f"credential   {wire['credential']['credentialId']}")
+    if wire["apiToken"] is not None:
+        click.echo(f"token        {wire['apiToken']}")
+        click.echo("The token is shown this once.", err=True)
+
+
+def _view(client: Client) -> dict[str, Any]:
+    return {
+        "clientId": client.client_id,
+        "clientType": client.client_type,
+        "policyGeneration": client.policy_generation,
+        "hostnamePatterns": list(client.hostname_patterns),
+        "allowedDnsRecordAddresses": list(client.allowed_dns_record_addresses),
+        "capabilities": sorted(client.capabilities),
+        "credentials": [
+            {
+                "credentialId": each.credential_id,
+                "createdAt": each.created_at_ms,
+                "expiresAt": each.expires_at_ms,
+            }
+            for each in client.credentials
+        ],
+    }

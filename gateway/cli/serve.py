@@ -1,0 +1,25 @@
+"""`gateway serve`: the HTTP listener, with the worker in the same process unless told otherwise."""
+
+from __future__ import annotations
+
+import click
+
+from gateway.cli.session import carry_out, config_option, read_settings
+
+
+@click.command("serve")
+@config_option
+@click.option("--no-worker", is_flag=True, help="Leave issuing and renewing to `gateway worker`.")
+def command(config_path: str | None, *, no_worker: bool) -> None:
+    """Answer clients, issue and renew certificates, until SIGTERM or Ctrl-C."""
+    start(config_path, serves_http=True, works=not no_worker)
+
+
+def start(config_path: str | None, *, serves_http: bool, works: bool) -> None:
+    """Run a process in the given roles."""
+    from gateway.logs import configure_logging
+    from gateway.running import Roles, run
+
+    settings = read_settings(config_path)
+    configure_logging(settings.log.level, settings.log.format)
+    carry_out(run(settings, Roles(serves_http, works and settings.worker.enabled)))

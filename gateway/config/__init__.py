@@ -1,0 +1,40 @@
+"""The configuration: `gateway.toml` and the environment, read once into frozen settings.
+
+`load_settings(find_file(given, environ), environ)` answers `Settings` or raises `ConfigInvalid`
+with every fault at once. Called by `gateway.cli`; `gateway.wiring` builds the parts from what it
+answers. Nothing else reads the environment. docs/configuration.md tells every key.
+"""
+
+from gateway.config.faults import ConfigInvalid
+from gateway.config.loading import find_file, load_settings
+from gateway.config.settings import (
+    AcmeSettings,
+    AdminSettings,
+    EabSettings,
+    HttpSettings,
+    LogSettings,
+    RedisSettings,
+    Settings,
+    TsigSettings,
+    WorkerSettings,
+    ZoneSettings,
+)
+from gateway.config.values import Address, is_loopback
+
+__all__ = [
+    "AcmeSettings",
+    "Address",
+    "AdminSettings",
+    "ConfigInvalid",
+    "EabSettings",
+    "HttpSettings",
+    "LogSettings",
+    "RedisSettings",
+    "Settings",
+    "TsigSettings",
+    "WorkerSettings",
+    "ZoneSettings",
+    "find_file",
+    "is_loopback",
+    "load_settings",
+]

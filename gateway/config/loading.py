@@ -1,0 +1,259 @@
+"""Reads the configuration, once: the file, the environment over it, the secrets' files.
+
+Responsible for: one merged table with absolute paths and plain secrets, then the settings, or every
+fault at once. Must not: decide what a value may be (`config.settings` does), or create anything.
+Called by `gateway.cli` and by tests.
+"""
+
+from __future__ import annotations
+
+import copy
+import ssl
+import stat
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from gateway.config.environment import (
+    CONFIG_PATH_VARIABLE,
+    overlay,
+    read_variables,
+    setting_variables,
+)
+from gateway.config.faults import (
+    FILE_SUFFIX,
+    SECRETS,
+    ConfigInvalid,
+    Location,
+    faults_of,
+    label,
+    unknown_key,
+    variable_name,
+)
+from gateway.config.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+DEFAULT_FILE = Path("gateway.toml")
+DEFAULT_PATHS = {"state_dir": "state", "keyring_file": "keyring"}
+
+_PATHS = (("state_dir",), ("keyring_file",), ("acme", "ca_bundle"))
+_MAX_FILE_BYTES = 1 << 20
+
+
+def find_file(given: Path | None, environ: Mapping[str, str]) -> Path | None:
+    """Which file to read: the one given, else GATEWAY_CONFIG's, else ./gateway.toml.
+
+    None when there is no ./gateway.toml but the environment has settings: those are all, then.
+    """
+    if given is not None:
+        return given
+    if environ.get(CONFIG_PATH_VARIABLE):
+        return Path(environ[CONFIG_PATH_VARIABLE])
+    if setting_variables(environ) and not DEFAULT_FILE.exists():
+        return None
+    return DEFAULT_FILE
+
+
+def load_settings(path: Path | None, environ: Mapping[str, str]) -> Settings:
+    """The settings of the TOML file with those of the environment over it.
+
+    Relative paths, in the file and in the environment, are relative to the file's folder, or to the
+    working directory without a file. Raises ConfigInvalid with every fault there is.
+    """
+    return _Loading(path, setting_variables(environ)).run()
+
+
+class _Loading:
+    """One run: what was read so far and the faults found on the way."""
+
+    def __init__(self, path: Path | None, variables: Mapping[str, str]) -> None:
+        self._path = path
+        self._folder = (path.parent if path is not None else Path()).absolute()
+        self._variables = variables
+        self._faults: list[str] = []
+        self._judged: set[Location] = set()  # places whose fault is told already
+        self._file_keys: dict[Location, Location] = {}  # where a secret came from, by its place
+        self._secret_files: list[Path] = []
+
+    def run(self) -> Settings:
+        in_file = self._read_file()
+        table = self._merge(in_file)
+        self._resolve_secrets(table)
+        self._resolve_paths(table)
+        self._check_ca_bundle(table)
+        self._find_duplicate_zones(table)
+        self._drop_unknown_keys(table)
+        try:
+            settings = Settings(**table)
+        except ValidationError as error:
+            for place, sentence in faults_of(error):
+                if place not in self._judged:
+                    self._fault(self._file_keys.get(place, place), sentence)
+        if self._faults:
+            raise ConfigInvalid(self._faults)
+        if self._path is not None and _holds_secret(in_file):
+            self._secret_files.append(self._path.absolute())
+        settings._secret_files = (settings.keyring_file, *self._secret_files)
+        return settings
+
+    def _read_file(self) -> dict[str, Any]:
+        if self._path is None:
+            return {}
+        try:
+            return tomllib.loads(_read_text(self._path))
+        except tomllib.TOMLDecodeError as fault:
+            said = f"is no valid TOML: {fault}"
+        except FileNotFoundError:
+            said = "there is no such file; `gateway init DIR` writes a first one"
+        except (OSError, ValueError) as fault:
+            said = f"cannot be read: {_reason(fault)}"
+        # Nothing else can be judged without it.
+        raise ConfigInvalid([f"{self._path}: {said}"])
+
+    def _merge(self, in_file: dict[str, Any]) -> dict[str, Any]:
+        overrides, faults = read_variables(self._variables)
+        self._faults += faults
+        table: dict[str, Any] = DEFAULT_PATHS | copy.deepcopy(in_file)
+        for key, value in overrides.items():
+            try:
+                table[key] = overlay(table.get(key), value)
+            except ValueError as fault:
+                self._faults.append(f"{variable_name((key,))}: {fault}")
+        return table
+
+    def _resolve_secrets(self, table: dict[str, Any]) -> None:
+        """Replace every `<secret>_file` by the secret that the file holds."""
+        for pattern in SECRETS:
+            key = pattern[-1]
+            for place, parent in _tables(table, pattern[:-1]):
+                path = parent.pop(f"{key}{FILE_SUFFIX}", None)
+                if path is not None:
+                    self._resolve_secret((*place, key), parent, path)
+
+    def _resolve_secret(self, place: Location, parent: dict[str, Any], path: object) -> None:
+        key = str(place[-1])
+        if key in parent:
+            self._fault(place, f"is given twice, as {key} and as {key}{FILE_SUFFIX}: keep one")
+            return
+        file_place = (*place[:-1], f"{key}{FILE_SUFFIX}")
+        secret = self._read_secret(file_place, path)
+        if secret is None:
+            self._judged.add(place)  # or it would be called missing as well
+        else:
+            parent[key] = secret
+            self._file_keys[place] = file_place
+
+    def _read_secret(self, place: Location, path: object) -> str | None:
+        if not isinstance(path, str) or not path:
+            self._fault(place, "must be the path of a file")
+            return None
+        file = self._folder / path
+        try:
+            secret = _read_text(file).strip()
+        except (OSError, ValueError) as fault:
+            self._fault(place, f"cannot be read: {_reason(fault)}: {file}")
+            return None
+        if not secret:
+            self._fault(place, f"holds nothing: {file}")
+            return None
+        self._secret_files.append(file)
+        return secret
+
+    def _resolve_paths(self, table: dict[str, Any]) -> None:
+        for pattern in _PATHS:
+            for place, parent in _tables(table, pattern[:-1]):
+                written = parent.get(pattern[-1])
+                if written == "":
+                    self._judged.add((*place, pattern[-1]))
+                    self._fault((*place, pattern[-1]), "must be a path, not nothing")
+                elif isinstance(written, str):
+                    parent[pattern[-1]] = str(self._folder / written)
+
+    def _check_ca_bundle(self, table: dict[str, Any]) -> None:
+        for place, acme in _tables(table, ("acme",)):
+            bundle = acme.get("ca_bundle")
+            if isinstance(bundle, str) and bundle:
+                try:
+                    ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(bundle)
+                except OSError as fault:  # ssl.SSLError is one
+                    said = (
+                        "holds no PEM certificates"
+                        if isinstance(fault, ssl.SSLError)
+                        else (f"cannot be read: {_reason(fault)}")
+                    )
+                    self._fault((*place, "ca_bundle"), f"{said}: {bundle}")
+
+    def _find_duplicate_zones(self, table: dict[str, Any]) -> None:
+        first_place: dict[str, Location] = {}
+        for place, zone in _tables(table, ("zones", "*")):
+            name = zone.get("name")
+            if not isinstance(name, str):
+                continue
+            if name in first_place:
+                other = label(first_place[name], self._variables)
+                self._fault((*place, "name"), f'is the name of {other} too: "{name}"')
+            first_place.setdefault(name, place)
+
+    def _drop_unknown_keys(self, table: dict[str, Any]) -> None:
+        # BaseSettings takes arguments of its own (`_env_file`), which no file may reach.
+        for key in [key for key in table if key not in Settings.model_fields]:
+            del table[key]
+            self._fault((key,), unknown_key((key,)))
+
+    def _fault(self, place: Location, sentence: str) -> None:
+        self._faults.append(f"{label(place, self._variables)}: {sentence}")
+
+
+def _read_text(path: Path) -> str:
+    """Read a file of UTF-8. Raises OSError, or ValueError for other content or too much of it."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("it is not a file")
+    with path.open("rb") as file:
+        content = file.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
+        raise ValueError("it is too large")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8 text") from None
+
+
+def _reason(fault: OSError | ValueError) -> str:
+    return (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
+
+
+def _tables(table: dict[str, Any], pattern: Location) -> Iterator[tuple[Location, dict[str, Any]]]:
+    """Every table at a place such as `zones.*.tsig`, with where it is. What is none is skipped."""
+    found: list[tuple[Location, Any]] = [((), table)]
+    for part in pattern:
+        if part == "*":
+            found = [
+                ((*place, index), item)
+                for place, items in found
+                if isinstance(items, list)
+                for index, item in enumerate(items)
+            ]
+        else:
+            found = [
+                ((*place, part), parent[part])
+                for place, parent in found
+                if isinstance(parent, dict) and part in parent
+            ]
+    for place, item in found:
+        if isinstance(item, dict):
+            yield place, item
+
+
+def _holds_secret(in_file: dict[str, Any]) -> bool:
+    """Whether the file itself holds one: a digest is none, and a URL only with a password."""
+    return any(
+        pattern[-1] in parent
+        and pattern[-1] != "token_sha256"
+        and (pattern[-1] != "url" or "@" in str(parent["url"]))
+        for pattern in SECRETS
+        for _, parent in _tables(in_file, pattern[:-1])
+    )

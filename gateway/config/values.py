@@ -1,0 +1,168 @@
+"""The values of a configuration: one reader for each kind, from the text in the file.
+
+Each reader takes what a person wrote and returns the value or raises ValueError with a phrase that
+goes on after the key: "must be …". The phrase never repeats the value: `config.faults` appends it
+where it may be shown. No I/O. Called by the models in `config.settings`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import re
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+MIN_SECRET_BYTES = 16
+EMBEDDED = "embedded"
+REDIS_SCHEMES = ("redis", "rediss", "unix")
+
+_MAX_NAME_LENGTH = 253
+_MAX_PORT = 65535
+_SHA256_HEX = re.compile(r"[0-9a-f]{64}")
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
+_MAILBOX = re.compile(r"mailto:[^@?,\s]+@[^@?,\s]+")
+_BRACKETED = re.compile(r"\[(?P<host>[^\]]*)\](:(?P<port>.*))?", re.DOTALL)
+
+
+class Address(NamedTuple):
+    """Where a server is: an IP literal (IPv6 without brackets) or a name, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def read_address(text: str, default_port: int | None) -> Address:
+    """Read `host:port`, `[v6]:port`, `host` or a bare IPv6 literal.
+
+    Without a default the port must be there.
+    """
+    bracketed = _BRACKETED.fullmatch(text)
+    if bracketed is not None:
+        host, port = bracketed["host"], bracketed["port"]
+        if not _is_ip(host, version=6):
+            raise ValueError("must have an IPv6 address in its brackets")
+    elif _is_ip(text, version=6):
+        host, port = text, None
+    else:
+        host, separator, digits = text.partition(":")
+        port = digits if separator else None
+        if not _is_host(host):
+            raise ValueError("must be host:port or [IPv6 address]:port")
+    if port is None:
+        if default_port is None:
+            raise ValueError("must end in a port, such as :8053")
+        return Address(host, default_port)
+    return Address(host, _read_port(port))
+
+
+def read_dns_name(text: str) -> str:
+    """Read the name of a zone or of a TSIG key: lower case, no trailing dot, `_` allowed."""
+    if text != text.lower() or (text.endswith(".") and text != "."):
+        raise ValueError("must be in lower case and without a trailing dot")
+    if not _is_name(text):
+        raise ValueError("must be a DNS name")
+    return text
+
+
+def read_base64_secret(text: str) -> bytes:
+    """Read a TSIG secret: standard base64 of at least MIN_SECRET_BYTES bytes."""
+    try:
+        secret = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("must be base64, as tsig-keygen prints it") from None
+    if len(secret) < MIN_SECRET_BYTES:
+        raise ValueError(f"must be at least {MIN_SECRET_BYTES} bytes long; these are {len(secret)}")
+    return secret
+
+
+def read_base64url_secret(text: str) -> str:
+    """Check an EAB HMAC key: base64url with or without padding. Returned as it was written."""
+    if re.fullmatch(r"[A-Za-z0-9_-]+={0,2}", text) is None:
+        raise ValueError("must be base64url, as the certificate authority gave it")
+    try:
+        key = base64.urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
+    except binascii.Error:
+        raise ValueError("must be base64url, as the certificate authority gave it") from None
+    if len(key) < MIN_SECRET_BYTES:
+        raise ValueError(f"must be at least {MIN_SECRET_BYTES} bytes long; these are {len(key)}")
+    return text
+
+
+def read_token_digest(text: str) -> str:
+    """Read the SHA-256 of an admin token: 64 lower-case hex digits."""
+    if text.startswith("gwa_"):
+        raise ValueError("is a token itself: only its SHA-256 belongs here, in hex")
+    if _SHA256_HEX.fullmatch(text) is None:
+        raise ValueError("must be a SHA-256 as 64 lower-case hex digits")
+    return text
+
+
+def read_redis_url(text: str) -> str:
+    """Read `embedded`, `redis://…`, `rediss://…` or `unix://…`."""
+    if text == EMBEDDED:
+        return text
+    try:
+        url = urlsplit(text)
+        port = url.port
+    except ValueError:
+        raise ValueError("must be a URL whose port is a number up to 65535") from None
+    if url.scheme not in REDIS_SCHEMES:
+        raise ValueError('must be "embedded" or begin with redis://, rediss:// or unix://')
+    if url.scheme == "unix" and not url.path:
+        raise ValueError("must name a socket, such as unix:///run/redis/redis.sock")
+    if url.scheme != "unix" and (not url.hostname or port == 0):
+        raise ValueError("must name a host, such as redis://127.0.0.1:6379")
+    return text
+
+
+def read_directory_url(text: str) -> str:
+    """Read the URL of an ACME directory. RFC 8555 section 6.1 wants HTTPS."""
+    try:
+        url = urlsplit(text)
+        is_usable = url.scheme == "https" and bool(url.hostname) and url.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise ValueError("must be an https:// URL")
+    return text
+
+
+def read_contact(text: str) -> str:
+    """Read a contact of an ACME account: `mailto:` and one address."""
+    if _MAILBOX.fullmatch(text) is None:
+        raise ValueError("must be mailto: and one address, such as mailto:ops@example.org")
+    return text
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a listener at this host is reached from this machine only."""
+    return host == "localhost" or (_is_ip(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _read_port(digits: str) -> int:
+    if not (digits.isascii() and digits.isdigit() and 0 < int(digits[:6]) <= _MAX_PORT):
+        raise ValueError(f"must have a port from 1 to {_MAX_PORT}")
+    return int(digits)
+
+
+def _is_ip(text: str, version: int | None = None) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return version is None or address.version == version
+
+
+def _is_host(text: str) -> bool:
+    # A name whose last label is all digits is a mistyped IPv4 address.
+    return _is_ip(text) or (_is_name(text) and not text.rpartition(".")[2].isdigit())
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= _MAX_NAME_LENGTH and all(map(_LABEL.fullmatch, text.split(".")))

@@ -1,0 +1,162 @@
+"""The envelope around every call: bytes of a request in, bytes of a response out.
+
+Responsible for the boundary: what leaves `parse_request` is plain, shallow JSON data whose texts
+are valid Unicode, or nothing at all. Knows no method and no schema, and never echoes a request: it
+holds the token. Used by the HTTP layer; rendering also by its error pages.
+
+The checks are arranged so that an honest body costs one pass of the C parser. Depth is only
+measured when there are enough brackets to exceed it, before the parser recurses; lone surrogates
+are only looked for when the text has an escape that could spell one.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gateway.contract.errors import CallError, EnvelopeInvalid
+from gateway.contract.faults import described, quoted
+
+MAX_BODY_BYTES: Final = 65_536
+MAX_DEPTH: Final = 32
+
+# No double has more than 309 digits before its point; Python's own limit can be switched off.
+_MAX_NUMBER_CHARACTERS: Final = 400
+# A text ends at its quote or, in a broken body, where the body ends: always found in one pass.
+_TEXT: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_BRACKET: Final = re.compile(r"[][{}]")
+_SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestEnvelope:
+    """A call as it was sent. `request` still holds the token, so it is never shown."""
+
+    method: str
+    request: dict[str, object] = field(repr=False)
+    correlation_id: str | None
+
+
+def parse_request(body: bytes) -> RequestEnvelope:
+    """Read the body of a call: UTF-8 JSON of at most `MAX_BODY_BYTES`.
+
+    Raises:
+        EnvelopeInvalid: whatever is wrong; no other exception, whatever the bytes.
+
+    """
+    if len(body) > MAX_BODY_BYTES:
+        raise EnvelopeInvalid(f"The body has more than {MAX_BODY_BYTES} bytes.", http_status=413)
+    envelope = _parse_json(body)
+    if type(envelope) is not dict:
+        raise EnvelopeInvalid(f"The body must be an object, not {described(envelope)}.")
+    method = envelope.get("method")
+    if type(method) is not str:
+        raise EnvelopeInvalid(f"method must be text, not {described(method)}.")
+    request = envelope.get("request")
+    if request is not None and type(request) is not dict:
+        raise EnvelopeInvalid(f"request must be an object, not {described(request)}.")
+    return RequestEnvelope(method, request or {}, _correlation_id(envelope.get("correlation")))
+
+
+def render_response(
+    method: str | None,
+    correlation_id: str | None,
+    response: dict[str, Any] | None,
+    error: CallError | None,
+) -> bytes:
+    """The body of an answer, UTF-8 JSON: with a response, or with an error and a null response.
+
+    `method` and `correlation_id` are null when the request could not be read.
+    """
+    envelope: dict[str, Any] = {
+        "method": method,
+        "request": None,
+        "response": response,
+        "correlation": None
+        if correlation_id is None
+        else {"id": correlation_id, "phase": "response"},
+    }
+    if error is not None:
+        envelope["error"] = {"text": error.text, "data": error.data()}
+    text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Texts of other servers may hold what UTF-8 cannot; an answer must be readable all the same.
+    return text.encode("utf-8", "replace")
+
+
+def _correlation_id(correlation: object) -> str | None:
+    if correlation is None:
+        return None
+    if type(correlation) is not dict:
+        raise EnvelopeInvalid(f"correlation must be an object, not {described(correlation)}.")
+    correlation_id = correlation.get("id")
+    if type(correlation_id) is not str:
+        raise EnvelopeInvalid(f"correlation.id must be text, not {described(correlation_id)}.")
+    return correlation_id
+
+
+def _parse_json(body: bytes) -> object:
+    try:
+        text = body.decode("utf-8")
+        _refuse_depth(text)
+        value = json.loads(
+            text,
+            object_pairs_hook=_distinct,
+            parse_constant=_refuse_constant,
+            parse_float=_float,
+            parse_int=_int,
+        )
+        if _SURROGATE_ESCAPE.search(text):
+            # Pairs were joined by the parser; only a lone half fails to encode.
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeDecodeError:
+        raise EnvelopeInvalid("The body is not UTF-8.") from None
+    except UnicodeEncodeError:
+        raise EnvelopeInvalid("The body holds half of a surrogate pair.") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise EnvelopeInvalid(f"The body is not JSON ({where}).") from None
+    return value
+
+
+def _refuse_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for bracket in _BRACKET.findall(_TEXT.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_DEPTH:
+            raise EnvelopeInvalid(f"The body is nested deeper than {MAX_DEPTH}.")
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise EnvelopeInvalid(f"The body has the key {quoted(twice)} twice in one object.")
+    return entries
+
+
+def _refuse_constant(name: str) -> object:
+    raise EnvelopeInvalid(f"The body holds {name}, which is not JSON.")
+
+
+def _int(digits: str) -> int:
+    _refuse_long_number(digits)
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    _refuse_long_number(digits)
+    number = float(digits)
+    if math.isinf(number):
+        raise EnvelopeInvalid("The body holds a number that is too large.")
+    return number
+
+
+def _refuse_long_number(digits: str) -> None:
+    if len(digits) > _MAX_NUMBER_CHARACTERS:
+        raise EnvelopeInvalid(
+            f"The body holds a number of more than {_MAX_NUMBER_CHARACTERS} characters."
+        )

@@ -1,0 +1,50 @@
+"""The address record of a client: `{ type, value, ttl? }`.
+
+Responsible for the record as an object and for the rule that joins its fields. Whether a client
+may publish it is the business of the allowance. Used by the requests and responses, by the DNS
+layer and by clients.
+"""
+
+from typing import Annotated, Final
+
+from pydantic import PlainValidator, ValidationInfo
+
+from gateway.contract.addresses import RecordType, address_fault
+from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
+from gateway.contract.faults import Fault
+from gateway.contract.scalars import choice_fault, whole_number_fault
+from gateway.contract.schema import WireModel, exactly, refusal, violations
+
+_TYPE: Final = "type"
+
+
+def record_type_fault(value: object) -> str | None:
+    """What keeps a value from being the type of an address record."""
+    return choice_fault(value, BOUNDS.dns_record_types)
+
+
+def ttl_fault(value: object) -> str | None:
+    """What keeps a value from being a TTL, in seconds."""
+    return whole_number_fault(value, BOUNDS.min_ttl_seconds, BOUNDS.max_ttl_seconds)
+
+
+def _address_for_type(value: object, info: ValidationInfo) -> object:
+    # `info.data` has no type when that was refused: then the address is judged for itself, so that
+    # one fault never hides the other.
+    sentence = address_fault(value, info.data.get(_TYPE))
+    if sentence is not None:
+        raise refusal([Fault("", sentence)])
+    return value
+
+
+class DnsRecord(WireModel):
+    """One A or AAAA record; `value` is a canonical unicast address that fits `type`."""
+
+    type: Annotated[RecordType, exactly(record_type_fault)]
+    value: Annotated[str, PlainValidator(_address_for_type)]
+    ttl: Annotated[int, exactly(ttl_fault, int)] = BOUNDS.default_ttl_seconds
+
+
+def validate_gateway_client_dns_record(value: object, path: str = "record") -> list[str]:
+    """Every violation of a record, each beginning with its path; none means that it is valid."""
+    return violations(DnsRecord, value, path)

@@ -1,0 +1,197 @@
+"""What the gateway answers: the `response` objects of the methods.
+
+Responsible for their shapes and for the words that `status` and `reason` may be. Decides nothing.
+Built by the layers that carry a call out, rendered by the HTTP layer through `to_wire`.
+
+All times are epoch milliseconds, all waits milliseconds. Keys without a value are sent as null.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from gateway.contract.capabilities import CapabilitySet
+from gateway.contract.hostnames import hostname_fault
+from gateway.contract.names import CredentialId, Hostname
+from gateway.contract.provisioning import (
+    AllowanceField,
+    ClientIdField,
+    ClientTypeField,
+    HostnamePatternsField,
+)
+from gateway.contract.records import DnsRecord
+from gateway.contract.schema import WireModel, exactly
+
+SyncStatus = Literal[
+    "managed-created",
+    "managed-updated",
+    "managed-unchanged",
+    "managed-deleted",
+    "target-invalid",
+    "record-conflict",
+    "zone-unavailable",
+    "mutation-failed",
+]
+RefusalReason = Literal[
+    "hostname-conflict",
+    "zone-unavailable",
+    "authority-refused",
+    "rate-limited",
+    "issuance-failed",
+    "authority-unavailable",
+]
+
+
+def _encodable(value: object) -> object:
+    # Some sentences quote other servers, whose text may hold what UTF-8 cannot.
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_encodable)]
+Milliseconds = Annotated[int, Field(ge=0)]
+HostnameField = Annotated[Hostname, exactly(hostname_fault)]
+
+
+class ConflictingRecord(WireModel):
+    """A DNS record found at a name, of any type, its value in presentation form."""
+
+    name: Text
+    type: Text
+    value: Text
+    ttl: Annotated[int, Field(ge=0)]
+
+
+class SyncDnsRecordResponse(WireModel):
+    """What the zone holds for the ownership now, and what became of the request."""
+
+    status: SyncStatus
+    hostname: HostnameField
+    record: DnsRecord | None = None
+    # A list is taken as well, so that clients can read an answer with this model.
+    conflicting_records: Annotated[tuple[ConflictingRecord, ...], Field(strict=False)] = ()
+    retry_after_ms: Milliseconds | None = None
+    message: Text
+
+
+class Certificate(WireModel):
+    """A certificate with its private key; PEM, leaf first, the key as PKCS#8."""
+
+    hostname: HostnameField
+    chain_pem: str
+    private_key_pem: str = Field(repr=False)
+    valid_from: Milliseconds
+    valid_until: Milliseconds
+    renew_after: Milliseconds
+
+
+class CertificateReady(WireModel):
+    """The certificate is there and valid."""
+
+    status: Literal["ready"] = "ready"
+    certificate: Certificate
+
+
+class CertificatePending(WireModel):
+    """An issuance runs; ask again after the wait."""
+
+    status: Literal["pending"] = "pending"
+    retry_after_ms: Milliseconds
+
+
+class CertificateRefused(WireModel):
+    """There is no certificate and none on its way; `retry_after_ms` is None if asking is no use."""
+
+    status: Literal["refused"] = "refused"
+    reason: RefusalReason
+    message: Text
+    retry_after_ms: Milliseconds | None = None
+
+
+GetCertificateResponse = CertificateReady | CertificatePending | CertificateRefused
+
+
+class ReleaseResponse(WireModel):
+    """Whether there was anything to release."""
+
+    status: Literal["released", "unchanged"]
+
+
+class DnsCapabilities(WireModel):
+    """What the gateway can do in DNS."""
+
+    client_records: bool
+
+
+class CertificateCapabilities(WireModel):
+    """What the gateway can do for certificates."""
+
+    exact_issuance: bool
+
+
+class GatewayCapabilities(WireModel):
+    """What this gateway is configured to do, whoever asks."""
+
+    dns: DnsCapabilities
+    certificates: CertificateCapabilities
+
+
+class CapabilitiesResponse(WireModel):
+    """The answer of `getGatewayCapabilities`."""
+
+    capabilities: GatewayCapabilities
+
+    @classmethod
+    def of(cls, *, client_records: bool, exact_issuance: bool) -> "CapabilitiesResponse":
+        """The answer for these two facilities."""
+        return cls(
+            capabilities=GatewayCapabilities(
+                dns=DnsCapabilities(client_records=client_records),
+                certificates=CertificateCapabilities(exact_issuance=exact_issuance),
+            )
+        )
+
+
+class ClientView(WireModel):
+    """A client and its live policy."""
+
+    client_id: ClientIdField
+    client_type: ClientTypeField
+    policy_generation: Annotated[int, Field(ge=1)]
+    hostname_patterns: HostnamePatternsField
+    allowed_dns_record_addresses: AllowanceField
+    capabilities: CapabilitySet
+
+
+class ClientContext(ClientView):
+    """Who a gateway-client credential belongs to."""
+
+    role: Literal["gatewayClient"] = "gatewayClient"
+    credential_id: CredentialId
+
+
+class AdminContext(WireModel):
+    """The caller is the operator."""
+
+    role: Literal["admin"] = "admin"
+
+
+class ContextResponse(WireModel):
+    """The answer of `getGatewayClientContext`."""
+
+    context: ClientContext | AdminContext
+
+
+class CredentialView(WireModel):
+    """A credential without its secret; `expires_at` is None while nothing ends it."""
+
+    credential_id: CredentialId
+    created_at: Milliseconds
+    expires_at: Milliseconds | None = None
+
+
+class ProvisionResponse(WireModel):
+    """The client as it is now (after `remove`: as it was), and a token that was just made."""
+
+    client: ClientView
+    credential: CredentialView | None = None
+    api_token: str | None = Field(default=None, repr=False)

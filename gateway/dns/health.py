@@ -1,0 +1,82 @@
+"""Can a zone's primary be worked with? Asked for readiness and by `gateway check`; changes nothing.
+
+Responsible for saying what is wrong in words that lead to the fault: address, key, clock, zone,
+permission. Must not retry or remember.
+"""
+
+from dataclasses import dataclass
+
+import dns.flags
+import dns.message
+import dns.rcode
+from dns.rcode import Rcode
+from dns.rdatatype import RdataType
+
+from gateway.dns.errors import DnsFault, TsigRejected
+from gateway.dns.exchange import Exchange, Over
+from gateway.dns.questions import ask_primary, make_query
+from gateway.dns.replies import Peer, signed_at
+from gateway.dns.update import RRsetPresent, send_update
+from gateway.dns.zones import Zone
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneHealth:
+    """`clock_skew_seconds`: how much later the server's clock is than ours, when it told."""
+
+    ok: bool
+    detail: str
+    clock_skew_seconds: float | None = None
+
+
+async def probe_zone(exchange: Exchange, zone: Zone, deadline: float) -> ZoneHealth:
+    """A signed SOA query: is the primary there, does it know the key and serve the zone?"""
+    peer, query = Peer.primary_of(zone), make_query(zone.apex, RdataType.SOA)
+    try:
+        reply = await ask_primary(exchange, zone, query, deadline)
+    except DnsFault as fault:
+        ahead = fault.server_ahead_seconds if isinstance(fault, TsigRejected) else None
+        return ZoneHealth(ok=False, detail=fault.detail, clock_skew_seconds=ahead)
+    skew = _skew(query, reply)
+    if reply.rcode() != Rcode.NOERROR:
+        text = dns.rcode.to_text(reply.rcode())
+        return ZoneHealth(False, f"The {peer} answered {text} to a query for SOA.", skew)
+    if not _serves(reply, zone):
+        return ZoneHealth(False, f"The {peer} does not serve the zone with authority.", skew)
+    return ZoneHealth(True, f"The {peer} serves the zone.", skew)
+
+
+async def check_zone(exchange: Exchange, zone: Zone, deadline: float) -> ZoneHealth:
+    """As `probe_zone`, and an UPDATE that only states that the zone has a SOA record.
+
+    A server that allows updates by rule per name (`update-policy`) says yes to that in any case.
+    """
+    health = await probe_zone(exchange, zone, deadline)
+    if not health.ok:
+        return health
+    peer, prerequisite = Peer.primary_of(zone), RRsetPresent(zone.apex, RdataType.SOA)
+    try:
+        rcode = await send_update(
+            exchange, zone, (prerequisite,), (), deadline=deadline, prefer=Over.TCP
+        )
+    except DnsFault as fault:
+        return ZoneHealth(False, fault.detail, health.clock_skew_seconds)
+    if rcode != Rcode.NOERROR:
+        detail = (
+            f"The {peer} answered {dns.rcode.to_text(rcode)} to an update that changes nothing."
+        )
+        return ZoneHealth(False, detail, health.clock_skew_seconds)
+    return ZoneHealth(
+        True, f"The {peer} serves the zone and takes updates.", health.clock_skew_seconds
+    )
+
+
+def _serves(reply: dns.message.Message, zone: Zone) -> bool:
+    return bool(reply.flags & dns.flags.AA) and any(
+        rrset.rdtype == RdataType.SOA and rrset.name == zone.apex for rrset in reply.answer
+    )
+
+
+def _skew(query: dns.message.Message, reply: dns.message.Message) -> float | None:
+    ours, theirs = signed_at(query), signed_at(reply)
+    return None if ours is None or theirs is None else float(theirs - ours)

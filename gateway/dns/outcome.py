@@ -1,0 +1,47 @@
+"""What became of a request to the zone; `holdings` maps it to the contract's statuses."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from gateway.contract import DnsRecord
+
+
+class OutcomeKind(Enum):
+    """How it ended; FREE and OURS are answers of `inspect` only."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    DELETED = "deleted"
+    CONFLICT = "conflict"
+    UNAVAILABLE = "unavailable"
+    FAILED = "failed"
+    FREE = "free"
+    OURS = "ours"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRecord:
+    """One record seen at a name; `name` without trailing dot, `value` as a zone file shows it."""
+
+    name: str
+    type: str
+    value: str
+    ttl: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The zone's answer.
+
+    `record` is what the zone holds now for the owner (CREATED, UPDATED, UNCHANGED). `found` is all
+    that lies at the name (CONFLICT, OURS). `unknown`: FAILED, and a change may have been made.
+    `detail` is one sentence for a person.
+    """
+
+    kind: OutcomeKind
+    detail: str
+    record: DnsRecord | None = None
+    found: tuple[FoundRecord, ...] = ()
+    retry_after_seconds: float | None = None
+    unknown: bool = False

@@ -1,0 +1,123 @@
+"""Decides whether a reply can be believed, before anybody looks at what it says.
+
+Responsible for: id and kind, a readable message, the TSIG, and the server's own complaints about
+ours. Pure but for dnspython's look at the wall clock. Must not judge rcodes of trusted replies:
+those belong to who asked. Called by `exchange`.
+"""
+
+from dataclasses import dataclass
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rdtypes.ANY.TSIG
+import dns.tsig
+
+from gateway.dns.errors import ReplyInvalid, ReplyTruncated, ReplyUnsigned, TsigRejected
+from gateway.dns.zones import Endpoint, TsigKey, Zone
+
+_COMPLAINTS = {
+    dns.rcode.BADSIG: "the secret or the algorithm of the key differs from the server's",
+    dns.rcode.BADKEY: "the server does not know the key",
+    dns.rcode.BADTRUNC: "the server wants a longer signature",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Whom a message is for: a server, the zone that it is about, and the key that signs it."""
+
+    endpoint: Endpoint
+    zone: str
+    key: TsigKey | None = None
+
+    @classmethod
+    def primary_of(cls, zone: Zone) -> "Peer":
+        """The server that takes updates, asked with the zone's own key: it may choose a view."""
+        return cls(zone.primary, zone.name, zone.key)
+
+    def __str__(self) -> str:
+        key = f", key {self.key.name}" if self.key else ""
+        return f"DNS server {self.endpoint} (zone {self.zone}{key})"
+
+
+def is_reply(request: dns.message.Message, wire: bytes) -> bool:
+    """Does it look like an answer to this request at all: its id, and the QR bit?"""
+    return len(wire) >= 12 and wire[:2] == request.id.to_bytes(2, "big") and bool(wire[2] & 0x80)
+
+
+def read_reply(request: dns.message.Message, wire: bytes, peer: Peer) -> dns.message.Message:
+    """The reply, when it answers this request and is signed as the request was.
+
+    Raises: ReplyInvalid, ReplyUnsigned, ReplyTruncated, TsigRejected.
+    """
+    if not is_reply(request, wire):
+        raise ReplyInvalid(f"The {peer} sent something that is not a reply to the question.")
+    if wire[2] & 0x02:
+        raise ReplyTruncated(f"The {peer} cut its reply short.")
+    try:
+        reply = dns.message.from_wire(
+            wire, keyring=request.keyring, request_mac=request.mac if request.keyring else b""
+        )
+    except dns.tsig.PeerError:
+        raise _complaint(request, wire, peer) from None
+    except dns.tsig.BadTime:
+        raise ReplyInvalid(
+            f"The clock of the {peer} and this machine's differ by more than TSIG allows."
+        ) from None
+    except (dns.exception.DNSException, ValueError, NotImplementedError) as fault:
+        raise _unsigned_or_broken(wire, peer, fault) from None
+    if not request.is_response(reply):
+        raise ReplyInvalid(f"The {peer} answered a different question.")
+    return reply
+
+
+def signed_at(message: dns.message.Message) -> int | None:
+    """When a message was signed, in seconds since the epoch, by its sender's clock."""
+    return message.tsig[0].time_signed if message.tsig else None
+
+
+def _complaint(
+    request: dns.message.Message, wire: bytes, peer: Peer
+) -> TsigRejected | ReplyInvalid:
+    """Such a reply is unsigned (but for BADTIME): it may stop us, never tell us anything."""
+    tsig = _tsig(wire)
+    if tsig is None:
+        return ReplyInvalid(f"The {peer} sent a reply that can't be read.")
+    rcode = dns.rcode.Rcode.make(tsig.error)
+    name = dns.rcode.to_text(rcode, tsig=True)
+    if rcode == dns.rcode.BADTIME and len(tsig.other) == 6 and request.tsig is not None:
+        ahead = int.from_bytes(tsig.other, "big") - request.tsig[0].time_signed
+        side = "ahead of" if ahead > 0 else "behind"
+        return TsigRejected(
+            f"The {peer} answered {name}: its clock is {abs(ahead)} s {side} this machine's.",
+            rcode,
+            ahead,
+        )
+    why = _COMPLAINTS.get(rcode, "the server does not accept the signature")
+    return TsigRejected(f"The {peer} answered {name}: {why}.", rcode)
+
+
+def _tsig(wire: bytes) -> dns.rdtypes.ANY.TSIG.TSIG | None:
+    try:
+        reply = dns.message.from_wire(wire, keyring=False, ignore_trailing=True)
+    except dns.exception.DNSException:
+        return None
+    return reply.tsig[0] if reply.tsig else None
+
+
+def _unsigned_or_broken(wire: bytes, peer: Peer, fault: Exception) -> ReplyInvalid:
+    try:
+        reply = dns.message.from_wire(wire, keyring=False)
+    except (dns.exception.DNSException, ValueError, NotImplementedError):
+        return ReplyInvalid(f"The {peer} sent a reply that can't be read: {_words(fault)}.")
+    if reply.tsig is None and peer.key is not None:
+        rcode = reply.rcode()
+        text = dns.rcode.to_text(rcode)
+        return ReplyUnsigned(f"The {peer} answered {text} without a signature.", rcode)
+    return ReplyInvalid(f"The {peer} sent a reply whose signature is wrong: {_words(fault)}.")
+
+
+def _words(fault: Exception) -> str:
+    return type(fault).__name__

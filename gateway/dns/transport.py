@@ -1,0 +1,130 @@
+"""Carries one DNS message to one address and one answer back, over UDP or TCP, in bounded time.
+
+Responsible for sockets, time limits and the difference that matters to an UPDATE: was the message
+taken by nobody (`NotTaken`), or may it have been acted on (`NotAnswered`)? Must not read messages:
+whether a datagram is the answer, `exchange` says.
+
+Why not `dns.asyncquery` (dnspython 2.9): its UDP sockets are not connected, so a closed port is
+noticed only when the time is over, and the first datagram that can't be trusted ends the wait, so
+anybody who guesses the port can end it; its time limits follow the wall clock, which may jump. A
+connected socket hears of a closed port at once, and the kernel drops what comes from elsewhere.
+"""
+
+import asyncio
+import errno
+from collections.abc import Callable
+from typing import TypeVar
+
+from gateway.dns.zones import Endpoint
+
+_Answer = TypeVar("_Answer")
+_NO_ROUTE = frozenset(
+    {errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT}
+)
+
+
+class TransportFault(Exception):
+    """Why there is no answer: a predicate for a sentence about the server."""
+
+
+class NotTaken(TransportFault):
+    """The server never had the message."""
+
+
+class NoWay(NotTaken):
+    """This machine can't send to that address."""
+
+
+class NotAnswered(TransportFault):
+    """The message went out; the server may have acted on it."""
+
+
+async def over_udp(
+    address: Endpoint,
+    message: bytes,
+    accept: Callable[[bytes], _Answer | None],
+    *,
+    until: float,
+) -> _Answer:
+    """Send a datagram and return what `accept` makes of the first one that it wants.
+
+    `accept` returns None to wait for another. `until` is a loop time.
+    Raises: NotTaken, NotAnswered, and whatever `accept` raises.
+    """
+    mailbox = _Mailbox()
+    try:
+        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+            lambda: mailbox, remote_addr=(address.host, address.port)
+        )
+    except OSError as error:
+        raise why_not_taken(error) from error
+    try:
+        transport.sendto(message)
+        async with asyncio.timeout_at(until):
+            while True:
+                arrived = await mailbox.arrivals.get()
+                if isinstance(arrived, OSError):
+                    raise why_not_taken(arrived) from arrived
+                answer = accept(arrived)
+                if answer is not None:
+                    return answer
+    except TimeoutError:
+        raise NotAnswered("gave no answer over UDP in time") from None
+    finally:
+        transport.close()
+
+
+async def over_tcp(
+    address: Endpoint, message: bytes, *, connect_until: float, until: float
+) -> bytes:
+    """Send a message over a new connection and return the answer (RFC 7766). Times are loop times.
+
+    Raises: NotTaken, NotAnswered.
+    """
+    try:
+        async with asyncio.timeout_at(connect_until):
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+    except TimeoutError:
+        raise NotTaken("took no TCP connection in time") from None
+    except OSError as error:
+        raise why_not_taken(error) from error
+    try:
+        async with asyncio.timeout_at(until):
+            writer.write(len(message).to_bytes(2, "big") + message)
+            await writer.drain()
+            size = int.from_bytes(await reader.readexactly(2), "big")
+            return await reader.readexactly(size)
+    except TimeoutError:
+        raise NotAnswered("gave no answer over TCP in time") from None
+    except (OSError, asyncio.IncompleteReadError):
+        raise NotAnswered("closed the TCP connection without an answer") from None
+    finally:
+        writer.close()
+
+
+class _Mailbox(asyncio.DatagramProtocol):
+    """Keeps what arrives, datagrams and errors, in order."""
+
+    def __init__(self) -> None:
+        self.arrivals: asyncio.Queue[bytes | OSError] = asyncio.Queue()
+
+    def datagram_received(self, data: bytes, addr: object) -> None:
+        """Called by the loop."""
+        self.arrivals.put_nowait(data)
+
+    def error_received(self, exc: Exception) -> None:
+        """Called by the loop, with an OSError: the port is closed, the network is down."""
+        self.arrivals.put_nowait(exc if isinstance(exc, OSError) else OSError(str(exc)))
+
+
+def why_not_taken(error: OSError) -> NotTaken:
+    """Sort the ways in which the kernel says that nobody will get the message."""
+    if error.errno in _NO_ROUTE:
+        return NoWay(f"can't be reached from this machine ({_words(error)})")
+    if error.errno == errno.ECONNREFUSED:
+        return NotTaken("takes no messages at that port (connection refused)")
+    return NotTaken(f"can't be reached ({_words(error)})")
+
+
+def _words(error: OSError) -> str:
+    return errno.errorcode.get(error.errno or 0, type(error).__name__)

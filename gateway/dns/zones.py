@@ -1,0 +1,98 @@
+"""The configured zones: where each one's primary is, which key signs, and which zone holds a name.
+
+Responsible for values only. Must not speak to a server (`exchange` does), nor believe that a zone
+really holds a name because its suffix matches: a delegation may lie between (`observe`). Built once
+by the composition root. A TSIG secret never shows in a repr, so neither in a log nor a traceback.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import dns.name
+import dns.tsig
+
+from gateway.contract.names import ZoneName
+from gateway.dns.names import to_name
+
+ALGORITHMS = ("hmac-sha256", "hmac-sha384", "hmac-sha512", "hmac-sha224", "hmac-sha1")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A DNS server. `host` is an IP literal, or a name for the system's resolver."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class _QuietKey(dns.tsig.Key):
+    """dnspython's key, without the secret that its own repr shows (2.9)."""
+
+    def __repr__(self) -> str:
+        return f"<TSIG key {self.name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class TsigKey:
+    """A TSIG key (RFC 8945). `algorithm` is one of `ALGORITHMS`; `secret` is not base64 any more.
+
+    Raises: ValueError for another algorithm (GSS-TSIG too) or a name that is no domain name.
+    """
+
+    name: str
+    algorithm: str
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        to_name(self.name)
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(f"TSIG algorithm must be one of {', '.join(ALGORITHMS)}")
+
+    def for_signing(self) -> dns.tsig.Key:
+        """The key in dnspython's form."""
+        return _QuietKey(to_name(self.name), self.secret, to_name(self.algorithm))
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A zone that the gateway may update.
+
+    `servers` are the name servers that must know a challenge before the CA is told; empty means
+    those of the zone's NS RRset, each at `nameserver_port`.
+    """
+
+    name: ZoneName
+    primary: Endpoint
+    key: TsigKey
+    servers: tuple[Endpoint, ...] = ()
+    nameserver_port: int = 53
+
+    @property
+    def apex(self) -> dns.name.Name:
+        """The zone's own name."""
+        return to_name(self.name)
+
+
+class Zones:
+    """All configured zones. Raises ValueError when one is there twice."""
+
+    def __init__(self, zones: Iterable[Zone]) -> None:
+        self.all = tuple(zones)
+        self._by_apex = {zone.apex: zone for zone in self.all}
+        if len(self._by_apex) != len(self.all):
+            raise ValueError("a zone is configured twice")
+
+    def holding(self, name: str | dns.name.Name) -> Zone | None:
+        """The zone with the longest suffix of whole labels; `name` may be its apex.
+
+        Raises: ValueError when `name` is no domain name.
+        """
+        suffix = to_name(name) if isinstance(name, str) else name
+        while suffix != dns.name.root:
+            if (zone := self._by_apex.get(suffix)) is not None:
+                return zone
+            suffix = suffix.parent()
+        return None

@@ -1,0 +1,1 @@
+"""Who holds a hostname, and what an ownership may do with it: records, certificates, claims."""

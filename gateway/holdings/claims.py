@@ -1,0 +1,81 @@
+"""Route claims: hostnames that an operator holds against every client.
+
+A claim is made by hand, stays until it is taken back, and touches no zone. Called by the command
+line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.contract.names import Hostname
+from gateway.store import keys
+from gateway.store.documents import Change, Document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gateway.store.connection import Store
+    from gateway.store.documents import Documents
+
+
+class ClaimRefused(Exception):
+    """The hostname is held by a client's ownership; says so without naming it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claimed hostname, since when (epoch milliseconds), and the operator's note."""
+
+    hostname: Hostname
+    since_ms: int
+    note: str
+
+
+class Claims:
+    """All route claims. Every method raises `StoreUnavailable`."""
+
+    def __init__(self, store: Store, documents: Documents, now_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._documents = documents
+        self._now_ms = now_ms
+
+    async def add(self, hostname: Hostname, note: str = "") -> Claim:
+        """Claim a hostname, or keep its claim with this note; repeatable.
+
+        Raises:
+            ClaimRefused: an ownership holds the hostname.
+        """
+
+        def decide(document: Document) -> Change:
+            if document.holder is not None:
+                raise ClaimRefused(f"{hostname} is held by a client; release it first")
+            since_ms = document.claim["sinceMs"] if document.claim else self._now_ms()
+            return Change({"claim": {"sinceMs": since_ms, "note": note}})
+
+        await self._store.add_to_set(keys.CLAIMS_KEY, hostname)
+        document = await self._documents.change(hostname, decide)
+        return Claim(hostname, (document.claim or {})["sinceMs"], note)
+
+    async def remove(self, hostname: Hostname) -> bool:
+        """Take a claim back; False when there was none."""
+        had_claim = False
+
+        def decide(document: Document) -> Change | None:
+            nonlocal had_claim
+            had_claim = document.claim is not None
+            return Change({"claim": None}) if had_claim else None
+
+        await self._documents.change(hostname, decide)
+        await self._store.remove_from_set(keys.CLAIMS_KEY, hostname)
+        return had_claim
+
+    async def all(self) -> list[Claim]:
+        """Every claim, by hostname."""
+        claims = []
+        for hostname in map(Hostname, sorted(await self._store.set_members(keys.CLAIMS_KEY))):
+            claim = (await self._documents.read(hostname)).claim
+            if claim is not None:
+                claims.append(Claim(hostname, claim["sinceMs"], claim["note"]))
+        return claims

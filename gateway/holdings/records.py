@@ -1,0 +1,173 @@
+"""`syncGatewayClientDnsRecord`: an ownership's one address record, published and withdrawn.
+
+The zone is the truth and every answer states what it holds; Redis remembers who holds the hostname
+and what was published last. A hostname is taken in Redis before the zone is touched, so that two
+ownerships never publish side by side, and given up again when the zone turns out to hold something
+foreign. Called by `access`; knows no token and no policy but the hostname's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from gateway.contract import ConflictingRecord, DnsRecord, SyncDnsRecordResponse
+from gateway.dns.outcome import FoundRecord, Outcome, OutcomeKind
+from gateway.holdings.hold import HeldByAnother, given_up, hold_for, is_established
+from gateway.store.documents import Change, Document, Holder
+
+if TYPE_CHECKING:
+    from gateway.contract.names import Hostname
+    from gateway.contract.responses import SyncStatus
+    from gateway.dns.owner import Owner
+    from gateway.dns.publisher import Publisher
+    from gateway.holdings.hold import Holds
+    from gateway.store.documents import Documents
+
+CALL_BOUND_SECONDS: Final = 8.0
+EVIDENCE_BOUND_SECONDS: Final = 2.0
+WITHDRAWAL_ROUNDS: Final = 5
+
+_STATUS: Final[dict[OutcomeKind, SyncStatus]] = {
+    OutcomeKind.CREATED: "managed-created",
+    OutcomeKind.UPDATED: "managed-updated",
+    OutcomeKind.UNCHANGED: "managed-unchanged",
+    OutcomeKind.DELETED: "managed-deleted",
+    OutcomeKind.CONFLICT: "record-conflict",
+    OutcomeKind.UNAVAILABLE: "zone-unavailable",
+    OutcomeKind.FAILED: "mutation-failed",
+}
+_PUBLISHED: Final = {OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED}
+
+_log = structlog.get_logger(__name__)
+
+
+class Records:
+    """The address records of all ownerships. Every method raises `StoreUnavailable`."""
+
+    def __init__(self, documents: Documents, holds: Holds, publisher: Publisher) -> None:
+        self._documents = documents
+        self._holds = holds
+        self._publisher = publisher
+
+    async def publish(self, owner: Owner, wanted: DnsRecord) -> SyncDnsRecordResponse:
+        """Publish or replace the ownership's record; repeatable."""
+        holder = Holder(owner.client_id, owner.app_id)
+        document = await self._documents.read(owner.hostname)
+        if hold_for(document, holder).is_conflict:
+            return await self._held_against(owner)
+        established = is_established(document, holder)
+        remembered = _remembered(document)
+        intended = document.record is None
+        if intended:
+            intent = Change({"record": {**wanted.to_wire(), "published": False}})
+            try:
+                await self._holds.take(owner.hostname, holder, lambda _: intent)
+            except HeldByAnother:
+                return await self._held_against(owner)
+        outcome = await self._publisher.publish(
+            owner, wanted, held=established, remembered=remembered, deadline=_deadline()
+        )
+        if outcome.kind in _PUBLISHED:
+            await self._remember(document, holder, outcome.record or wanted)
+        elif intended and not outcome.unknown:
+            await self._take_back(owner.hostname, holder)
+        return _response(owner.hostname, outcome)
+
+    async def withdraw(self, owner: Owner) -> SyncDnsRecordResponse:
+        """Withdraw the ownership's record, if it has one; repeatable."""
+        holder = Holder(owner.client_id, owner.app_id)
+        deadline = _deadline()
+        for _ in range(WITHDRAWAL_ROUNDS):
+            document = await self._documents.read(owner.hostname)
+            if hold_for(document, holder).is_conflict:
+                return _response(owner.hostname, _NOTHING_TO_WITHDRAW)
+            outcome = await self._publisher.withdraw(
+                owner, remembered=_remembered(document), deadline=deadline
+            )
+            if outcome.kind is not OutcomeKind.DELETED or document.record is None:
+                break
+            # Only if nothing was changed meanwhile: a record published in between stays held.
+            fields = given_up(document, {"record": None})
+            after = await self._documents.commit(document, Change(fields))
+            if after is not None:
+                await self._holds.forget(after, holder)
+                break
+        return _response(owner.hostname, outcome)
+
+    async def _held_against(self, owner: Owner) -> SyncDnsRecordResponse:
+        """A conflict that Redis knows of; what lies at the name is shown as far as readable."""
+        deadline = asyncio.get_running_loop().time() + EVIDENCE_BOUND_SECONDS
+        found = await self._publisher.records_at(owner.hostname, deadline)
+        detail = f"{owner.hostname} is held by something else."
+        return _response(owner.hostname, Outcome(OutcomeKind.CONFLICT, detail, found=found))
+
+    async def _remember(self, document: Document, holder: Holder, record: DnsRecord) -> None:
+        published = {**record.to_wire(), "published": True}
+        if document.record == published:
+            return
+        try:
+            await self._holds.take(
+                document.hostname, holder, lambda _: Change({"record": published})
+            )
+        except HeldByAnother:
+            # Withdrawn and taken by another in this very moment: the zone refuses the other.
+            _log.warning("published beside a new holder", hostname=document.hostname)
+
+    async def _take_back(self, hostname: Hostname, holder: Holder) -> None:
+        """Give up an intent that came to nothing, unless another call made it true meanwhile."""
+
+        def decide(document: Document) -> Change | None:
+            record = document.record
+            if document.holder != holder or record is None or record.get("published"):
+                return None
+            return Change(given_up(document, {"record": None}))
+
+        await self._holds.forget(await self._documents.change(hostname, decide), holder)
+
+
+_NOTHING_TO_WITHDRAW: Final = Outcome(
+    OutcomeKind.DELETED, "This ownership holds no record here; nothing was touched."
+)
+
+
+def target_invalid(hostname: Hostname, record: DnsRecord) -> SyncDnsRecordResponse:
+    """The answer for an address outside of the client's allowance."""
+    return SyncDnsRecordResponse(
+        status="target-invalid",
+        hostname=hostname,
+        record=None,
+        conflicting_records=(),
+        retry_after_ms=None,
+        message=f"The address {record.value} lies in none of the client's allowed prefixes.",
+    )
+
+
+def _remembered(document: Document) -> DnsRecord | None:
+    record = document.record
+    if record is None:
+        return None
+    return DnsRecord(type=record["type"], value=record["value"], ttl=record["ttl"])
+
+
+def _response(hostname: Hostname, outcome: Outcome) -> SyncDnsRecordResponse:
+    is_conflict = outcome.kind is OutcomeKind.CONFLICT
+    retry = outcome.retry_after_seconds
+    return SyncDnsRecordResponse(
+        status=_STATUS[outcome.kind],
+        hostname=hostname,
+        record=outcome.record if outcome.kind in _PUBLISHED else None,
+        conflicting_records=tuple(map(_evidence, outcome.found)) if is_conflict else (),
+        retry_after_ms=None if retry is None else int(retry * 1000),
+        message=outcome.detail,
+    )
+
+
+def _evidence(found: FoundRecord) -> ConflictingRecord:
+    return ConflictingRecord(name=found.name, type=found.type, value=found.value, ttl=found.ttl)
+
+
+def _deadline() -> float:
+    return asyncio.get_running_loop().time() + CALL_BOUND_SECONDS

@@ -1,0 +1,51 @@
+"""The ASGI application: which path goes where. It never redirects and lets nothing be stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route, Router
+
+from gateway.http.typedrequest import NO_STORE, TypedRequestEndpoint
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from gateway.http.health import HealthPages
+    from gateway.http.typedrequest import Answers
+
+_EVERY_METHOD: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+
+
+def build_app(calls: Answers, health: HealthPages) -> Starlette:
+    """The application over its parts."""
+    endpoint = TypedRequestEndpoint(calls)
+
+    async def typedrequest(request: Request) -> Response:
+        return await endpoint(request)
+
+    app = Starlette(
+        routes=[
+            Route("/typedrequest", typedrequest, methods=_EVERY_METHOD),
+            Route("/healthz", health.alive, methods=["GET"]),
+            Route("/readyz", health.ready, methods=["GET"]),
+        ],
+        exception_handlers={404: _not_found, 405: _not_allowed},
+    )
+    router: Router = app.router
+    router.redirect_slashes = False
+    return app
+
+
+async def _not_found(request: Request, _: Exception) -> Response:
+    return JSONResponse(
+        {"text": f"There is nothing at {request.url.path[:200]}."}, 404, headers=NO_STORE
+    )
+
+
+async def _not_allowed(_: Request, __: Exception) -> Response:
+    headers = {**NO_STORE, "Allow": "GET"}
+    return JSONResponse({"text": "The method must be GET."}, 405, headers=headers)

@@ -1,0 +1,49 @@
+"""Reading a request's body within its bounds of size and time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from starlette.requests import ClientDisconnect
+
+from gateway.contract import MAX_BODY_BYTES, EnvelopeInvalid
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+BODY_BOUND_SECONDS: Final = 10.0
+
+
+async def read_body(request: Request) -> bytes:
+    """The whole body of a JSON request.
+
+    Raises:
+        EnvelopeInvalid: not JSON content (415), larger than `MAX_BODY_BYTES` (413), or too slow or
+            cut off (408).
+    """
+    content_type = request.headers.get("content-type", "")
+    if content_type.split(";", 1)[0].strip().lower() != "application/json":
+        raise EnvelopeInvalid("The content type must be application/json.", 415)
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > MAX_BODY_BYTES:
+        raise _too_large()
+    try:
+        async with asyncio.timeout(BODY_BOUND_SECONDS):
+            return await _collect(request)
+    except (TimeoutError, ClientDisconnect):
+        raise EnvelopeInvalid("The body did not arrive in time.", 408) from None
+
+
+async def _collect(request: Request) -> bytes:
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise _too_large()
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _too_large() -> EnvelopeInvalid:
+    return EnvelopeInvalid(f"The body is larger than {MAX_BODY_BYTES} bytes.", 413)

@@ -1,0 +1,136 @@
+"""Health: `/healthz` says that the process lives, `/readyz` whether it can do its job.
+
+A `Monitor` probes each part on its own beat, so a page is answered at once from what was last seen
+and a part that hangs delays nothing. The service is not ready while Redis or the worker is down, or
+every zone's primary. Without its CA it is only degraded, for it still serves records and every
+certificate it has, and a load balancer that dropped it would take those away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from starlette.responses import JSONResponse
+
+from gateway.http.typedrequest import NO_STORE
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+PROBE_BOUND_SECONDS: Final = 5.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Need(Enum):
+    """What the failure of a part means for the service."""
+
+    ALWAYS = "always"
+    ONE_OF_ITS_KIND = "one-of-its-kind"
+    NICE = "nice"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part to watch. `probe` returns normally when all is well; its exception's text is shown.
+
+    So a probe must raise with a sentence that holds no secret.
+    """
+
+    name: str
+    kind: str
+    need: Need
+    every_seconds: float
+    probe: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was last seen of a part: since when (epoch milliseconds) it is in this state."""
+
+    state: str
+    since_ms: int
+    detail: str | None = None
+
+
+class Monitor:
+    """Probes parts until cancelled and remembers what it saw."""
+
+    def __init__(self, parts: Sequence[Part], now_ms: Callable[[], int]) -> None:
+        self._parts = tuple(parts)
+        self._now_ms = now_ms
+        started_ms = now_ms()
+        self._seen = {part.name: Seen("unknown", started_ms) for part in parts}
+
+    async def run(self) -> None:
+        """Probe every part on its beat."""
+        await asyncio.gather(*(self._watch(part) for part in self._parts))
+
+    def report(self) -> tuple[bool, dict[str, Any]]:
+        """Whether the service is ready, and the page that says why."""
+        parts = {}
+        for part in self._parts:
+            seen = self._seen[part.name]
+            parts[part.name] = {"state": seen.state, "sinceMs": seen.since_ms}
+            if seen.detail is not None:
+                parts[part.name]["detail"] = seen.detail
+        is_ready = self._is_ready()
+        all_up = all(seen.state == "up" for seen in self._seen.values())
+        status = "ready" if is_ready and all_up else "degraded" if is_ready else "unready"
+        return is_ready, {"status": status, "parts": parts}
+
+    def _is_ready(self) -> bool:
+        shared: dict[str, bool] = {}
+        for part in self._parts:
+            is_up = self._seen[part.name].state == "up"
+            if part.need is Need.ALWAYS and not is_up:
+                return False
+            if part.need is Need.ONE_OF_ITS_KIND:
+                shared[part.kind] = shared.get(part.kind, False) or is_up
+        return all(shared.values())
+
+    async def _watch(self, part: Part) -> None:
+        while True:
+            self._note(part, *await _probe(part))
+            await asyncio.sleep(part.every_seconds)
+
+    def _note(self, part: Part, state: str, detail: str | None) -> None:
+        before = self._seen[part.name]
+        since_ms = before.since_ms if before.state == state else self._now_ms()
+        self._seen[part.name] = Seen(state, since_ms, detail)
+        if before.state != state:
+            _log.info("part changed", part=part.name, state=state, detail=detail)
+
+
+async def _probe(part: Part) -> tuple[str, str | None]:
+    try:
+        async with asyncio.timeout(PROBE_BOUND_SECONDS):
+            await part.probe()
+    except TimeoutError:
+        return "down", f"It gave no answer within {PROBE_BOUND_SECONDS:.0f} seconds."
+    except Exception as error:  # noqa: BLE001 (whatever fails, the page must say so)
+        return "down", str(error)
+    return "up", None
+
+
+class HealthPages:
+    """The two pages."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._monitor = monitor
+
+    async def alive(self, _: Request) -> Response:
+        """`GET /healthz`."""
+        return JSONResponse({"status": "alive"}, headers=NO_STORE)
+
+    async def ready(self, _: Request) -> Response:
+        """`GET /readyz`."""
+        is_ready, page = self._monitor.report()
+        return JSONResponse(page, 200 if is_ready else 503, headers=NO_STORE)

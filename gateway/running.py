@@ -1,0 +1,190 @@
+"""Running a process: the HTTP server, the worker and the monitor, from start to a graceful stop.
+
+On SIGTERM or SIGINT the listener closes, calls under way are answered, the worker ends its steps
+and hands its leases over; all within 10 seconds. A part that dies takes the process down, so that
+whatever supervises it starts a whole one. Called by the command line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import structlog
+import uvicorn
+
+from gateway.config import is_loopback
+from gateway.dns.health import probe_zone
+from gateway.http.app import build_app
+from gateway.http.health import HealthPages, Monitor, Need, Part
+from gateway.wiring import now_ms, open_gateway
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from gateway.certificates.worker import Worker
+    from gateway.config import Settings
+    from gateway.dns.exchange import Exchange
+    from gateway.dns.zones import Zone
+    from gateway.wiring import Gateway
+
+GRACE_SECONDS: Final = 8
+BACKLOG: Final = 1024
+KEEP_ALIVE_SECONDS: Final = 75
+ZONE_PROBE_SECONDS: Final = 4.0
+WORKER_SILENCE_MS: Final = 5_000
+
+_log = structlog.get_logger(__name__)
+
+
+class AddressTaken(Exception):
+    """The listener's address cannot be bound; one sentence says which and why."""
+
+
+class PartFailed(Exception):
+    """A part of the gateway says that it is not well; the text may be shown to anybody."""
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server under our own signal handling.
+
+    uvicorn 0.54 raises the signal again once it has stopped, which would end the process before
+    the worker has handed over.
+    """
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What a process does."""
+
+    serves_http: bool
+    works: bool
+
+
+async def run(settings: Settings, roles: Roles) -> None:
+    """Run until a signal comes.
+
+    Raises:
+        AddressTaken: the listener's address cannot be bound.
+        KeyringInvalid, EmbeddedRedisFault: as `open_gateway`.
+    """
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(_bound(settings)) if roles.serves_http else None
+        async with open_gateway(settings, serves=True, works=roles.works) as gateway:
+            await _run_parts(settings, gateway, listener)
+
+
+async def _run_parts(settings: Settings, gateway: Gateway, listener: socket.socket | None) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signal_number, stopping.set)
+    background: list[asyncio.Task[None]] = []
+    if gateway.worker is not None:
+        background.append(asyncio.create_task(gateway.worker.run(), name="worker"))
+    server, serving = None, None
+    if listener is not None:
+        monitor = Monitor(_parts(gateway), now_ms)
+        background.append(asyncio.create_task(monitor.run(), name="monitor"))
+        server = _server(gateway, monitor)
+        serving = asyncio.create_task(server.serve([listener]), name="http")
+    _say_started(settings, gateway, listener)
+    waiting = asyncio.create_task(stopping.wait(), name="signal")
+    everything = [*background, waiting, *([serving] if serving else [])]
+    done, _ = await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
+    _log.info("stopping", because=", ".join(task.get_name() for task in done))
+    if server is not None and serving is not None:
+        server.should_exit = True
+        await asyncio.wait([serving], timeout=GRACE_SECONDS)
+    for task in (*background, waiting):
+        task.cancel()
+    await asyncio.gather(*background, waiting, return_exceptions=True)
+    for task in done - {waiting}:
+        task.result()
+
+
+def _server(gateway: Gateway, monitor: Monitor) -> _Server:
+    return _Server(
+        uvicorn.Config(
+            build_app(gateway.calls, HealthPages(monitor)),
+            http="httptools",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+    )
+
+
+@contextlib.contextmanager
+def _bound(settings: Settings) -> Iterator[socket.socket]:
+    address = settings.http.listen
+    try:
+        infos = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, bind_to = infos[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise AddressTaken(f"http.listen {address}: {error.strerror or error}") from error
+    with listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(bind_to)
+        except OSError as error:
+            raise AddressTaken(f"http.listen {address}: {error.strerror}") from error
+        listener.listen(BACKLOG)
+        yield listener
+
+
+def _say_started(settings: Settings, gateway: Gateway, listener: socket.socket | None) -> None:
+    _log.info(
+        "started",
+        listen=None if listener is None else str(settings.http.listen),
+        zones=[zone.name for zone in gateway.zones.all],
+        worker=gateway.worker is not None,
+    )
+    if listener is not None and not is_loopback(settings.http.host):
+        _log.warning("plain HTTP beyond loopback: put TLS in front", host=settings.http.host)
+
+
+def _parts(gateway: Gateway) -> list[Part]:
+    parts = [Part("redis", "redis", Need.ALWAYS, 1.0, gateway.store.ping)]
+    parts += [
+        Part(f"zone {zone.name}", "zone", Need.ONE_OF_ITS_KIND, 5.0, _zone_probe(gateway, zone))
+        for zone in gateway.zones.all
+    ]
+    if gateway.authority is not None:
+        parts.append(Part("acme", "acme", Need.NICE, 15.0, gateway.authority.probe))
+    if gateway.worker is not None:
+        parts.append(Part("worker", "worker", Need.ALWAYS, 1.0, _worker_probe(gateway.worker)))
+    return parts
+
+
+def _zone_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
+    exchange: Exchange = gateway.exchange
+
+    async def probe() -> None:
+        deadline = asyncio.get_running_loop().time() + ZONE_PROBE_SECONDS
+        health = await probe_zone(exchange, zone, deadline)
+        if not health.ok:
+            raise PartFailed(health.detail)
+
+    return probe
+
+
+def _worker_probe(worker: Worker) -> Callable[[], Awaitable[None]]:
+    async def probe() -> None:
+        seen_ms = worker.last_poll_ms
+        if seen_ms is None or now_ms() - seen_ms > WORKER_SILENCE_MS:
+            raise PartFailed("the worker has not read its queue lately")
+
+    return probe

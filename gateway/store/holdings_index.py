@@ -1,0 +1,50 @@
+"""Each client's index of hostnames, for listing and for removing a client.
+
+The index is entered before a hostname is taken and left after it is given up, so it never misses
+a hostname that is held; a crash may leave an entry too many, which whoever reads it checks against
+the hostname's document. Entering demands in the same atomic step that the client still exists, and
+a client is dropped only while its index is empty: so no call that was admitted before a removal can
+take hold of anything after it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.contract.names import Hostname
+from gateway.store import keys
+
+if TYPE_CHECKING:
+    from gateway.contract.names import ClientId
+    from gateway.store.connection import Store
+
+
+class HoldingsIndex:
+    """The hostnames of each client. Every method raises `StoreUnavailable` without Redis."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def enter(self, client_id: ClientId, hostname: Hostname, now_ms: int) -> bool:
+        """Enter a hostname; False when there is no such client (any more)."""
+        mark = keys.fingerprint(client_id)
+        entered = await self._store.commit(
+            keys.client_key(mark),
+            keys.client_holdings_key(mark),
+            expected_version="*",
+            member=hostname,
+            score=str(now_ms),
+        )
+        return entered is not None
+
+    async def leave(self, client_id: ClientId, hostname: Hostname, entered_until_ms: int) -> None:
+        """Take a hostname out, unless it was entered anew after `entered_until_ms`; repeatable."""
+        key = keys.client_holdings_key(keys.fingerprint(client_id))
+        await self._store.remove_member(key, hostname, up_to_score=entered_until_ms)
+
+    async def entries(self, client_id: ClientId) -> list[tuple[Hostname, int]]:
+        """Every hostname entered, with the epoch milliseconds of its (last) entry."""
+        key = keys.client_holdings_key(keys.fingerprint(client_id))
+        return [
+            (Hostname(hostname), int(score)) for hostname, score in await self._store.members(key)
+        ]

@@ -1,0 +1,68 @@
+"""Every Redis key the gateway uses: its name, its shape and its lifetime.
+
+All that is known about one hostname lies in one hash, its *document*, and every document shares
+one hash tag with the due queue of its bucket. So one Lua script changes a document and its place in
+the queue atomically, on a single Redis as on a Cluster, and hostnames spread over the nodes by
+bucket. A tag per single hostname was the alternative: it would leave the queue in another slot,
+and a crash between the two writes would strand an issuance until a sweep found it.
+
+| key | shape | lifetime |
+| --- | --- | --- |
+| `gw:{h<bucket>}:host:<hostname>` | hash, see `store.documents` | while held, claimed, indebted |
+| `gw:{h<bucket>}:due` | sorted set: hostname, score = epoch ms of its next work | for ever |
+| `gw:{c<fingerprint>}:client` | hash: a client's policy and credentials | until it is removed |
+| `gw:{c<fingerprint>}:holdings` | sorted set: hostname, score = epoch ms of its entry | as above |
+| `gw:clients` | set of client ids, for listing | for ever |
+| `gw:claims` | set of claimed hostnames, for listing | for ever |
+| `gw:account:<fingerprint>` | hash: one ACME directory's account, key sealed | for ever |
+
+Called by the other modules of `gateway.store` and by `access.clients`; knows no domain rule.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+
+BUCKETS = 128
+"""How many slots hostnames spread over. Part of the stored form: changing it moves every key."""
+
+CLIENTS_KEY = "gw:clients"
+CLAIMS_KEY = "gw:claims"
+
+_FINGERPRINT_HEX_DIGITS = 24
+
+
+def bucket_of(hostname: str) -> int:
+    """The bucket of a hostname, 0 to BUCKETS - 1; the same for every process and release."""
+    return zlib.crc32(hostname.encode("ascii")) % BUCKETS
+
+
+def host_key(hostname: str) -> str:
+    """The key of a hostname's document."""
+    return f"gw:{{h{bucket_of(hostname)}}}:host:{hostname}"
+
+
+def due_key(bucket: int) -> str:
+    """The key of a bucket's due queue."""
+    return f"gw:{{h{bucket}}}:due"
+
+
+def fingerprint(text: str) -> str:
+    """A fixed-length name for any text: the first 96 bits of its SHA-256, in hex."""
+    return hashlib.sha256(text.encode()).hexdigest()[:_FINGERPRINT_HEX_DIGITS]
+
+
+def client_key(client_fingerprint: str) -> str:
+    """The key of a client's document, by `fingerprint(client_id)`."""
+    return f"gw:{{c{client_fingerprint}}}:client"
+
+
+def client_holdings_key(client_fingerprint: str) -> str:
+    """The key of a client's index of hostnames: all it holds, at times a little more."""
+    return f"gw:{{c{client_fingerprint}}}:holdings"
+
+
+def account_key(directory_url: str) -> str:
+    """The key of the ACME account used at one directory."""
+    return f"gw:account:{fingerprint(directory_url)}"

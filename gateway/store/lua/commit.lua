@@ -1,0 +1,41 @@
+-- Change one document and one index entry beside it, if the document is as the caller read it.
+--
+-- KEYS[1]  the document, a hash; its field "version" is another with every change, never used again
+-- KEYS[2]  an index, a sorted set, in the same slot
+-- ARGV[1]  the version the caller read: "" for an absent document, "*" for any present one
+-- ARGV[2]  the version to give it
+-- ARGV[3]  the member of the index
+-- ARGV[4]  its new score; "" leaves the entry as it is, "-" removes it
+-- ARGV[5]  "drop" deletes the document, "drop-if-unindexed" only while the index is empty, else ""
+-- ARGV[6]  how many fields are set
+-- ARGV[7…] the fields set (name, value, name, value …), then the names of the fields deleted
+-- answers  1, or 0: the document was not as expected and nothing was changed
+local version = redis.call("HGET", KEYS[1], "version")
+if ARGV[1] == "*" then
+  if not version then return 0 end
+elseif (version or "") ~= ARGV[1] then
+  return 0
+end
+if ARGV[5] == "drop-if-unindexed" and redis.call("ZCARD", KEYS[2]) > 0 then
+  return 0
+end
+
+if ARGV[4] == "-" then
+  redis.call("ZREM", KEYS[2], ARGV[3])
+elseif ARGV[4] ~= "" then
+  redis.call("ZADD", KEYS[2], ARGV[4], ARGV[3])
+end
+
+if ARGV[5] ~= "" then
+  redis.call("DEL", KEYS[1])
+elseif #ARGV > 6 then
+  local first_deleted = 7 + 2 * tonumber(ARGV[6])
+  for i = 7, first_deleted - 1, 2 do
+    redis.call("HSET", KEYS[1], ARGV[i], ARGV[i + 1])
+  end
+  for i = first_deleted, #ARGV do
+    redis.call("HDEL", KEYS[1], ARGV[i])
+  end
+  redis.call("HSET", KEYS[1], "version", ARGV[2])
+end
+return 1

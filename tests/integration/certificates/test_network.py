@@ -1,0 +1,309 @@
+"""HTTP with a CA that misbehaves, and what becomes of its nonces."""
+
+import base64
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import count
+
+import pytest
+
+from gateway.certificates.authority.caller import DIRECTORY_SECONDS, Caller
+from gateway.certificates.authority.faults import Operation
+from gateway.certificates.authority.network import MAX_BODY_BYTES, MAX_NONCE_RETRIES, Network, Post
+from gateway.certificates.authority.replies import Reply
+from gateway.certificates.authority.signing import load_signer
+from gateway.certificates.keys import KeyType, new_private_key
+from gateway.certificates.orders import AuthorityFault, FaultKind
+from tests.integration.certificates.scripted import (
+    CUT,
+    ScriptedCa,
+    Seen,
+    answer,
+    bad_nonce,
+    scripted_ca,
+)
+from tests.lab.ports import LOOPBACK
+
+NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
+SIGNER = load_signer(new_private_key(KeyType.ECDSA_P256), "http://ca.example.test/account/1")
+READ, WRITE = b"", b'{"identifiers":[]}'
+NEW_NONCE = answer(200, nonce="bm9uY2U0")
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    network = new_network(time.monotonic)
+    yield network
+    network.close()
+
+
+def new_network(monotonic: Callable[[], float]) -> Network:
+    return Network(user_agent="gateway-tests/1", ca_bundle=None, connections=1, monotonic=monotonic)
+
+
+def soon() -> float:
+    return time.monotonic() + 30
+
+
+def post(network: Network, ca: ScriptedCa, payload: bytes) -> Reply:
+    return network.post(Post(f"{ca.url}/object", payload, SIGNER, f"{ca.url}/nonce"), soon())
+
+
+def nonces(seen: list[Seen]) -> list[str]:
+    """The nonces that signed requests carried, in order."""
+    protected = [json.loads(one.body)["protected"] for one in seen if one.method == "POST"]
+    return [json.loads(base64.urlsafe_b64decode(f"{one}=="))["nonce"] for one in protected]
+
+
+def test_request_says_who_asks_and_what_it_takes(network: Network) -> None:
+    with scripted_ca([NEW_NONCE, answer(200, b"{}")]) as ca:
+        assert post(network, ca, WRITE).body == b"{}"
+    assert [(one.method, one.path) for one in ca.seen] == [("HEAD", "/nonce"), ("POST", "/object")]
+    headers = ca.seen[1].headers
+    assert headers["user-agent"] == "gateway-tests/1"
+    assert headers["content-type"] == "application/jose+json"
+    assert headers["accept"] == "application/json"
+    assert headers["accept-encoding"] == "identity"
+
+
+def test_nonce_of_one_answer_serves_for_the_next_request(network: Network) -> None:
+    steps = [NEW_NONCE, answer(200, b"{}", nonce="bm9uY2Ux"), answer(200, b"{}")]
+    with scripted_ca(steps) as ca:
+        post(network, ca, WRITE)
+        post(network, ca, WRITE)
+    assert nonces(ca.seen) == ["bm9uY2U0", "bm9uY2Ux"]
+
+
+def test_rejected_nonce_is_replaced_by_the_one_in_the_error(network: Network) -> None:
+    steps = [NEW_NONCE, bad_nonce("AAAA"), bad_nonce("BBBB"), answer(201, b"{}")]
+    with scripted_ca(steps) as ca:
+        assert post(network, ca, WRITE).status == 201
+    assert nonces(ca.seen) == ["bm9uY2U0", "AAAA", "BBBB"]
+
+
+def test_rejected_nonce_is_replaced_by_a_new_one_when_the_error_has_none(network: Network) -> None:
+    steps = [NEW_NONCE, bad_nonce(None), answer(204, nonce="CCCC"), answer(200, b"{}")]
+    with scripted_ca(steps) as ca:
+        post(network, ca, WRITE)
+    assert nonces(ca.seen) == ["bm9uY2U0", "CCCC"]
+
+
+def test_request_is_made_eleven_times_at_most(network: Network) -> None:
+    steps = [NEW_NONCE, *[bad_nonce("AAAA")] * (MAX_NONCE_RETRIES + 1)]
+    with scripted_ca(steps) as ca:
+        assert post(network, ca, WRITE).status == 400
+    assert len(nonces(ca.seen)) == 11
+
+
+def test_request_succeeds_the_eleventh_time(network: Network) -> None:
+    steps = [NEW_NONCE, *[bad_nonce("AAAA")] * MAX_NONCE_RETRIES, answer(200, b"{}")]
+    with scripted_ca(steps) as ca:
+        assert post(network, ca, WRITE).status == 200
+
+
+@pytest.mark.parametrize("nonce", ["AB", "A", "no nonce", "AAA=", "ÄÄÄÄ"])
+def test_nonce_that_is_not_canonical_base64url_is_not_used(network: Network, nonce: str) -> None:
+    odd = answer(200, b"{}").replace(b"\r\n", f"\r\nReplay-Nonce: {nonce}\r\n".encode(), 1)
+    with scripted_ca([NEW_NONCE, odd, NEW_NONCE, answer(200, b"{}")]) as ca:
+        post(network, ca, WRITE)
+        post(network, ca, WRITE)
+    assert nonces(ca.seen) == ["bm9uY2U0", "bm9uY2U0"]
+
+
+@pytest.mark.parametrize("payload", [READ, WRITE])
+def test_request_is_sent_again_unchanged_when_the_idle_connection_was_closed(
+    network: Network, payload: bytes
+) -> None:
+    with scripted_ca([NEW_NONCE, CUT, answer(200, b"{}")]) as ca:
+        assert post(network, ca, payload).status == 200
+    assert ca.seen[1].body == ca.seen[2].body
+
+
+def test_read_is_made_anew_when_its_answer_was_lost(network: Network) -> None:
+    steps = [NEW_NONCE, CUT, bad_nonce("AAAA"), answer(200, b"{}")]
+    with scripted_ca(steps) as ca:
+        assert post(network, ca, READ).status == 200
+
+
+def test_write_is_not_made_twice_when_its_answer_was_lost(network: Network) -> None:
+    with (
+        scripted_ca([NEW_NONCE, CUT, bad_nonce("AAAA")]) as ca,
+        pytest.raises(AuthorityFault) as caught,
+    ):
+        post(network, ca, WRITE)
+    assert caught.value.kind is FaultKind.UNREACHABLE
+    assert "may have done" in caught.value.detail
+    assert ca.seen[1].body == ca.seen[2].body
+
+
+TRUNCATED = answer(200, b"x" * 100)[:-1]
+
+NO_ANSWER = {
+    "nothing": CUT,
+    "half of a line": b"HTTP/1.1 20",
+    "half of the body": TRUNCATED,
+    "half of a chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+    "another protocol": b"SSH-2.0-OpenSSH_9.2\r\n",
+}
+
+
+@pytest.mark.parametrize("step", NO_ANSWER.values(), ids=NO_ANSWER)
+def test_ca_is_unreachable_when_its_answer_is_not_complete(network: Network, step: bytes) -> None:
+    with scripted_ca([step, step]) as ca, pytest.raises(AuthorityFault) as caught:
+        network.get(ca.url, soon())
+    assert caught.value.kind is FaultKind.UNREACHABLE
+    assert caught.value.detail == "the CA cut the connection off before its answer was complete"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_ca_is_unreachable_when_it_does_not_answer_in_time(network: Network, scheme: str) -> None:
+    # The kernel takes the connection; nobody answers.
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        url = f"{scheme}://{LOOPBACK}:{listener.getsockname()[1]}/dir"
+        with pytest.raises(AuthorityFault) as caught:
+            network.get(url, time.monotonic() + 0.05)
+    assert caught.value.kind is FaultKind.UNREACHABLE
+    assert caught.value.detail.endswith("in time")
+
+
+def test_ca_is_unreachable_when_its_answer_does_not_end() -> None:
+    ticks = count()
+    network = new_network(lambda: float(next(ticks)))
+    endless = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * MAX_BODY_BYTES
+    with scripted_ca([endless]) as ca, pytest.raises(AuthorityFault) as caught:
+        network.get(ca.url, 4.0)
+    network.close()
+    assert caught.value.kind is FaultKind.UNREACHABLE
+    assert caught.value.detail == "the CA took too long to answer"
+
+
+def test_ca_is_unreachable_when_the_time_is_over_before_it_is_asked(network: Network) -> None:
+    with scripted_ca([]) as ca, pytest.raises(AuthorityFault) as caught:
+        network.get(ca.url, time.monotonic() - 1)
+    assert caught.value.kind is FaultKind.UNREACHABLE
+
+
+def test_answer_is_refused_when_it_is_too_long(network: Network) -> None:
+    with scripted_ca([answer(200, b"x" * (MAX_BODY_BYTES + 1))]) as ca:
+        with pytest.raises(AuthorityFault) as caught:
+            network.get(ca.url, soon())
+        network.close()
+    assert caught.value.kind is FaultKind.SERVER_ERROR
+
+
+def test_answer_may_have_the_greatest_length(network: Network) -> None:
+    with scripted_ca([answer(200, b"x" * MAX_BODY_BYTES)]) as ca:
+        assert len(network.get(ca.url, soon()).body) == MAX_BODY_BYTES
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirect_is_not_followed(network: Network, status: int) -> None:
+    with scripted_ca([answer(status, location="/elsewhere")]) as ca:
+        assert network.get(ca.url, soon()).status == status
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_request_is_not_repeated_when_the_ca_says_later(network: Network, status: int) -> None:
+    with scripted_ca([answer(status, retry_after="0")]) as ca:
+        assert network.get(ca.url, soon()).status == status
+
+
+def test_environment_has_no_say(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+        monkeypatch.setenv(name.upper(), "http://127.0.0.1:1")
+    with scripted_ca([answer(200, b"{}")]) as ca:
+        assert network.get(ca.url, soon()).status == 200
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/", "http://"])
+def test_url_of_another_kind_is_not_asked(network: Network, url: str) -> None:
+    with pytest.raises(AuthorityFault) as caught:
+        network.get(url, soon())
+    assert caught.value.kind is FaultKind.UNREACHABLE
+
+
+def directory(ca: ScriptedCa) -> bytes:
+    names = ("newNonce", "newAccount", "newOrder")
+    entries = {name: f"{ca.url}/{name}" for name in names}
+    return answer(200, json.dumps({**entries, "meta": {"website": "x"}}).encode())
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def new_caller(network: Network, ca: ScriptedCa, clock: Clock) -> Caller:
+    return Caller(network, f"{ca.url}/dir", now_utc=lambda: NOW, monotonic=clock)
+
+
+def test_directory_is_read_once_an_hour(clock: Clock) -> None:
+    network = new_network(clock)
+    with scripted_ca([]) as ca:
+        ca.steps += [directory(ca), NEW_NONCE, *[answer(200, b"{}", nonce="AAAA")] * 2]
+        ca.steps += [directory(ca), answer(200, b"{}")]
+        caller = new_caller(network, ca, clock)
+        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+        clock.seconds = DIRECTORY_SECONDS - 1
+        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+        clock.seconds = DIRECTORY_SECONDS
+        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+        network.close()
+    paths = [one.path for one in ca.seen]
+    assert paths == ["/dir", "/newNonce", "/newOrder", "/newOrder", "/dir", "/newOrder"]
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b"{}", b'{"newNonce":5}'])
+def test_directory_that_is_none_is_the_fault_of_the_server(
+    network: Network, clock: Clock, body: bytes
+) -> None:
+    with scripted_ca([answer(200, body)]) as ca, pytest.raises(AuthorityFault) as caught:
+        new_caller(network, ca, clock).read_directory()
+    assert caught.value.kind is FaultKind.SERVER_ERROR
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind", "retry_after_seconds"),
+    [
+        (answer(503, retry_after="Sun, 29 Nov 2026 12:05:00 GMT"), FaultKind.SERVER_ERROR, 300),
+        (answer(429, retry_after="9"), FaultKind.RATE_LIMITED, 9),
+        (answer(404), FaultKind.MALFORMED, None),
+        (answer(200), FaultKind.SERVER_ERROR, None),
+    ],
+)
+def test_fault_is_that_of_the_nonce_when_the_ca_hands_out_none(
+    clock: Clock, refusal: bytes, kind: FaultKind, retry_after_seconds: float | None
+) -> None:
+    network = new_network(clock)
+    with scripted_ca([]) as ca:
+        ca.steps += [directory(ca), refusal]
+        caller = new_caller(network, ca, clock)
+        with pytest.raises(AuthorityFault) as caught:
+            caller.call(Operation.READ_ORDER, f"{ca.url}/order", READ, SIGNER)
+    network.close()
+    assert (caught.value.kind, caught.value.retry_after_seconds) == (kind, retry_after_seconds)
+
+
+def test_conflict_keeps_the_words_of_the_ca(clock: Clock) -> None:
+    network = new_network(clock)
+    body = b'{"type":"urn:ietf:params:acme:error:alreadyReplaced","detail":"replaced before"}'
+    with scripted_ca([]) as ca:
+        ca.steps += [directory(ca), NEW_NONCE, answer(409, body)]
+        caller = new_caller(network, ca, clock)
+        with pytest.raises(AuthorityFault) as caught:
+            caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+    network.close()
+    assert caught.value.kind is FaultKind.MALFORMED
+    assert caught.value.detail == "alreadyReplaced: replaced before"

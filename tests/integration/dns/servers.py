@@ -1,0 +1,198 @@
+"""Servers and lines that misbehave: what a zone's primary may be hidden behind.
+
+Each listens on loopback and is closed by its context manager.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import cast
+
+import dns.message
+import dns.opcode
+
+from gateway.dns.exchange import Exchange, Over
+from gateway.dns.replies import Peer
+from gateway.dns.zones import Endpoint
+from tests.lab.ports import LOOPBACK, free_port
+
+_UPDATE = dns.opcode.UPDATE
+
+
+def opcode_of(wire: bytes) -> int:
+    return wire[2] >> 3 & 0xF
+
+
+class Meddling(Exchange):
+    """Calls `meddle(n)` just before the n-th update with changes is sent, counted from 1.
+
+    What is read before and written after is between the gateway and the real server.
+    """
+
+    def __init__(self, meddle: Callable[[int], None]) -> None:
+        super().__init__()
+        self._meddle = meddle
+        self.updates = 0
+        self.asked: list[str] = []
+
+    async def ask(
+        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
+    ) -> dns.message.Message:
+        is_update = request.opcode() == _UPDATE
+        if is_update and request.sections[2]:
+            self.updates += 1
+            self._meddle(self.updates)
+        self.asked.append(f"{over.value} {'update' if is_update else 'query'}")
+        return await super().ask(peer, request, over=over, deadline=deadline)
+
+
+class _Listener(asyncio.DatagramProtocol):
+    """Passes what arrives to a coroutine, with a way to answer."""
+
+    def __init__(self, serve: Callable[[bytes, Callable[[bytes], None]], Awaitable[None]]) -> None:
+        self._serve = serve
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._transport: asyncio.DatagramTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.DatagramTransport", transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        def answer(wire: bytes) -> None:
+            assert self._transport is not None
+            self._transport.sendto(wire, addr)
+
+        async def serve() -> None:
+            await self._serve(data, answer)
+
+        task = asyncio.get_running_loop().create_task(serve())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+@asynccontextmanager
+async def udp_server(
+    serve: Callable[[bytes, Callable[[bytes], None]], Awaitable[None]],
+    port: int | None = None,
+) -> AsyncIterator[Endpoint]:
+    """A UDP server; nobody listens on TCP at its port."""
+    endpoint = Endpoint(LOOPBACK, port or free_port())
+    transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+        lambda: _Listener(serve), local_addr=(endpoint.host, endpoint.port)
+    )
+    try:
+        yield endpoint
+    finally:
+        transport.close()
+
+
+async def udp_exchange(server: tuple[str, int], wire: bytes) -> bytes:
+    """One datagram to a real server and its answer."""
+    arrived: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    class Receiver(asyncio.DatagramProtocol):
+        def datagram_received(self, data: bytes, addr: object) -> None:
+            if not arrived.done():
+                arrived.set_result(data)
+
+    transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+        Receiver, remote_addr=server
+    )
+    try:
+        transport.sendto(wire)
+        return await arrived
+    finally:
+        transport.close()
+
+
+@asynccontextmanager
+async def lossy_line(
+    server: tuple[str, int], change: Callable[[int, bytes], bytes | None], *, with_tcp: bool
+) -> AsyncIterator[Endpoint]:
+    """A line to a real server: `change(n, reply)` is what becomes of the n-th update's reply.
+
+    None loses it. Queries pass over UDP, and all passes over TCP when `with_tcp`.
+    """
+    updates = 0
+
+    async def serve(wire: bytes, answer: Callable[[bytes], None]) -> None:
+        nonlocal updates
+        reply: bytes | None = await udp_exchange(server, wire)
+        if opcode_of(wire) == _UPDATE and reply is not None:
+            updates += 1
+            reply = change(updates, reply)
+        if reply is not None:
+            answer(reply)
+
+    async with udp_server(serve) as endpoint:
+        if not with_tcp:
+            yield endpoint
+            return
+        async with tcp_line(server, endpoint.port):
+            yield endpoint
+
+
+@asynccontextmanager
+async def tcp_server(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], port: int
+) -> AsyncIterator[None]:
+    """A TCP server that ends with all of its connections."""
+    serving: set[asyncio.Task[None]] = set()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        serving.add(task)
+        try:
+            await serve(reader, writer)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    server = await asyncio.start_server(connected, LOOPBACK, port)
+    try:
+        yield
+    finally:
+        server.close()
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
+
+
+@asynccontextmanager
+async def tcp_line(server: tuple[str, int], port: int) -> AsyncIterator[None]:
+    """Passes each TCP message on to a real server."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection(*server)
+        try:
+            far_writer.write(await framed(reader))
+            writer.write(await framed(far_reader))
+            await writer.drain()
+        finally:
+            far_writer.close()
+            await far_writer.wait_closed()
+
+    async with tcp_server(serve, port):
+        yield
+
+
+async def framed(reader: asyncio.StreamReader) -> bytes:
+    """One message with its length before it."""
+    length = await reader.readexactly(2)
+    return length + await reader.readexactly(int.from_bytes(length, "big"))
+
+
+@asynccontextmanager
+async def black_hole() -> AsyncIterator[Endpoint]:
+    """Takes everything, over UDP and TCP, and never answers."""
+
+    async def swallow(_wire: bytes, _answer: Callable[[bytes], None]) -> None:
+        return None
+
+    async def hold(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    async with udp_server(swallow) as endpoint, tcp_server(hold, endpoint.port):
+        yield endpoint

@@ -1,0 +1,80 @@
+"""What `gateway check` and the readiness page are told of a zone's primary."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import dns.message
+import pytest
+
+from gateway.dns.exchange import Exchange
+from gateway.dns.health import check_zone, probe_zone
+from gateway.dns.zones import Endpoint, TsigKey, Zone
+from tests.integration.dns.conftest import soon, zone_at
+from tests.integration.dns.hand import Hand
+from tests.integration.dns.lone_bind import lone_bind
+from tests.lab.bind import BindPair
+from tests.lab.ports import LOOPBACK, free_port
+
+
+async def test_good_zone_is_ok_and_unchanged(zone: Zone, hand: Hand) -> None:
+    serial = hand.serial("example.test")
+    for health in (
+        await probe_zone(Exchange(), zone, soon()),
+        await check_zone(Exchange(), zone, soon()),
+    ):
+        assert health.ok
+        assert health.clock_skew_seconds is not None
+        assert abs(health.clock_skew_seconds) <= 2
+    assert hand.serial("example.test") == serial
+
+
+async def test_dead_server_is_told(bind: BindPair) -> None:
+    health = await check_zone(
+        Exchange(), zone_at(Endpoint(LOOPBACK, free_port()), bind.tsig), soon()
+    )
+    assert (health.ok, health.clock_skew_seconds) == (False, None)
+    assert "refused" in health.detail
+
+
+async def test_unknown_key_is_told(zone: Zone) -> None:
+    wrong = replace(zone, key=TsigKey("nobody", "hmac-sha256", b"x" * 32))
+    health = await check_zone(Exchange(), wrong, soon())
+    assert not health.ok
+    assert "BADKEY" in health.detail
+
+
+@pytest.mark.parametrize("ours", [200, -200, 3600])
+async def test_skewed_clock_is_measured(
+    monkeypatch: pytest.MonkeyPatch, zone: Zone, ours: int
+) -> None:
+    monkeypatch.setattr(dns.message, "time", SimpleNamespace(time=lambda: time.time() + ours))
+    health = await check_zone(Exchange(), zone, soon())
+    assert health.ok == (abs(ours) < 300)
+    assert health.clock_skew_seconds is not None
+    assert abs(health.clock_skew_seconds + ours) <= 2
+
+
+async def test_zone_that_the_server_does_not_have_is_told(bind: BindPair) -> None:
+    health = await check_zone(Exchange(), zone_at(bind.primary, bind.tsig, "no-zone.test"), soon())
+    assert not health.ok
+    assert "REFUSED" in health.detail
+
+
+async def test_name_inside_another_zone_is_no_zone(bind: BindPair) -> None:
+    health = await check_zone(
+        Exchange(), zone_at(bind.primary, bind.tsig, "ns1.example.test"), soon()
+    )
+    assert not health.ok
+    assert "does not serve" in health.detail
+
+
+async def test_missing_permission_to_update_is_told(tmp_path: Path) -> None:
+    with lone_bind(tmp_path, {"parent.test": ""}, permission="allow-update { none; };") as server:
+        zone = zone_at(server.primary, server.tsig, "parent.test")
+        assert (await probe_zone(Exchange(), zone, soon())).ok
+        health = await check_zone(Exchange(), zone, soon())
+    assert not health.ok
+    assert "REFUSED" in health.detail
+    assert "update" in health.detail

@@ -1,0 +1,197 @@
+"""Which servers have a challenge yet, with a real secondary that follows, lags or is dead."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import dns.message
+import pytest
+
+from gateway.dns.challenges import Challenges, ChallengeTarget
+from gateway.dns.errors import DnsFault, NoRoute, Unreachable
+from gateway.dns.exchange import Exchange, Over
+from gateway.dns.propagation import NAME_SERVERS_KEPT_SECONDS, Propagation
+from gateway.dns.replies import Peer
+from gateway.dns.zones import Endpoint, Zone, Zones
+from tests.integration.dns.conftest import soon, zone_at
+from tests.integration.dns.hand import Hand
+from tests.integration.dns.lone_bind import lone_bind
+from tests.integration.dns.servers import black_hole
+from tests.lab.bind import BindPair, start_bind_pair
+from tests.lab.ports import LOOPBACK, free_port
+
+VALUE = "challenge-value"
+
+
+@pytest.fixture
+def target(zone: Zone, fresh_label: str) -> ChallengeTarget:
+    return ChallengeTarget(zone, f"_acme-challenge.{fresh_label}.example.test")
+
+
+@pytest.fixture
+def propagation() -> Propagation:
+    return Propagation(Exchange(), time.monotonic)
+
+
+@pytest.fixture
+def own_pair(tmp_path: Path) -> Iterator[BindPair]:
+    pair = start_bind_pair(tmp_path)
+    yield pair
+    pair.stop()
+
+
+async def publish(target: ChallengeTarget, value: str = VALUE) -> None:
+    await Challenges(Zones([target.zone]), Exchange()).publish(target, value, soon())
+
+
+async def until_seen(propagation: Propagation, target: ChallengeTarget) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            if not await propagation.missing_servers(target, VALUE, soon()):
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_all_servers_of_the_ns_rrset_are_asked(
+    propagation: Propagation, target: ChallengeTarget, bind: BindPair
+) -> None:
+    missing = await propagation.missing_servers(target, VALUE, soon())
+    servers = (bind.primary, bind.secondary_as_ns2)
+    assert set(missing) == {f"{host}:{port}" for host, port in servers}
+    await publish(target)
+    await until_seen(propagation, target)
+
+
+async def test_other_values_at_the_name_are_not_the_value(
+    propagation: Propagation, target: ChallengeTarget
+) -> None:
+    await publish(target, "another-value")
+    assert len(await propagation.missing_servers(target, VALUE, soon())) == 2
+
+
+async def test_stopped_secondary_is_the_one_that_is_named(own_pair: BindPair) -> None:
+    zone = zone_at(own_pair.primary, own_pair.tsig, port=own_pair.nameserver_port)
+    target = ChallengeTarget(zone, "_acme-challenge.relay.example.test")
+    propagation = Propagation(Exchange(), time.monotonic)
+    own_pair.secondary_process.pause()
+    await publish(target)
+    missing = await propagation.missing_servers(target, VALUE, soon())
+    assert missing == ("{}:{}".format(*own_pair.secondary_as_ns2),)
+    own_pair.secondary_process.resume()
+    await until_seen(propagation, target)
+
+
+async def test_configured_servers_are_asked_instead_of_the_ns_rrset(
+    propagation: Propagation, target: ChallengeTarget, bind: BindPair
+) -> None:
+    dead = Endpoint(LOOPBACK, free_port())
+    servers = (Endpoint(*bind.primary), Endpoint(*bind.secondary), dead)
+    configured = replace(target, zone=replace(target.zone, servers=servers))
+    await publish(target)
+    await until_seen(propagation, target)
+    assert await propagation.missing_servers(configured, VALUE, soon()) == (str(dead),)
+
+
+async def test_silent_servers_cost_one_bound_together(
+    propagation: Propagation, target: ChallengeTarget
+) -> None:
+    await publish(target)
+    async with black_hole() as one, black_hole() as two, black_hole() as three:
+        zone = replace(target.zone, servers=(one, two, three, target.zone.primary))
+        # Less than the sum of three bounds: they are asked at once.
+        async with asyncio.timeout(2.5):
+            missing = await propagation.missing_servers(replace(target, zone=zone), VALUE, soon())
+    assert missing == (str(one), str(two), str(three))
+
+
+async def test_many_values_are_read_over_tcp(
+    propagation: Propagation, target: ChallengeTarget, hand: Hand
+) -> None:
+    hand.add(*(f'{target.name} 60 TXT "{n:03}{"x" * 100}"' for n in range(40)))
+    await publish(target)
+    await until_seen(propagation, target)
+
+
+async def test_recursive_answer_without_authority_does_not_count(
+    propagation: Propagation, target: ChallengeTarget, tmp_path: Path
+) -> None:
+    """A server of another zone answers NOERROR or REFUSED, but not for this one."""
+    await publish(target)
+    with lone_bind(tmp_path, {"other.test": ""}) as other:
+        zone = replace(target.zone, servers=(Endpoint(*other.primary),))
+        missing = await propagation.missing_servers(replace(target, zone=zone), VALUE, soon())
+    assert missing == ("{}:{}".format(*other.primary),)
+
+
+@pytest.mark.parametrize("options", ["", "minimal-responses yes;"], ids=["glue", "minimal"])
+async def test_addresses_of_servers_come_from_the_primary(tmp_path: Path, options: str) -> None:
+    with lone_bind(tmp_path, {"parent.test": ""}, options=options) as server:
+        zone = zone_at(server.primary, server.tsig, "parent.test", server.primary[1])
+        target = ChallengeTarget(zone, "_acme-challenge.relay.parent.test")
+        await publish(target)
+        propagation = Propagation(Exchange(), time.monotonic)
+        assert await propagation.missing_servers(target, VALUE, soon()) == ()
+
+
+async def test_server_named_elsewhere_is_looked_up_and_one_without_address_is_named(
+    tmp_path: Path,
+) -> None:
+    records = "@ IN NS localhost.\n@ IN NS no-such-host.invalid."
+    with lone_bind(tmp_path, {"parent.test": records}) as server:
+        port = server.primary[1]
+        hand = Hand(server.primary, server.tsig)
+        hand.add("parent.test 300 NS nowhere.parent.test.")
+        zone = zone_at(server.primary, server.tsig, "parent.test", port)
+        target = ChallengeTarget(zone, "_acme-challenge.relay.parent.test")
+        await publish(target)
+        propagation = Propagation(FourOnly(), time.monotonic)
+        missing = await propagation.missing_servers(target, VALUE, soon())
+    assert set(missing) == {f"no-such-host.invalid:{port}", f"nowhere.parent.test:{port}"}
+
+
+class FourOnly(Exchange):
+    """A machine without IPv6; counts the queries for servers that are asked."""
+
+    ns_queries = 0
+
+    async def ask(
+        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
+    ) -> dns.message.Message:
+        if ":" in peer.endpoint.host:
+            raise NoRoute("no IPv6 here")
+        self.ns_queries += request.question[0].rdtype.name == "NS"
+        return await super().ask(peer, request, over=over, deadline=deadline)
+
+
+async def test_address_without_route_is_passed_over_when_another_answers(
+    target: ChallengeTarget, hand: Hand, tmp_path: Path
+) -> None:
+    with lone_bind(tmp_path, {"parent.test": "ns1 IN AAAA 2001:db8::53"}) as server:
+        zone = zone_at(server.primary, server.tsig, "parent.test", server.primary[1])
+        target = ChallengeTarget(zone, "_acme-challenge.relay.parent.test")
+        await publish(target)
+        propagation = Propagation(FourOnly(), time.monotonic)
+        assert await propagation.missing_servers(target, VALUE, soon()) == ()
+
+
+async def test_servers_are_looked_up_again_after_a_minute(target: ChallengeTarget) -> None:
+    now = 1000.0
+    exchange = FourOnly()
+    propagation = Propagation(exchange, lambda: now)
+    for seconds, expected in ((0.0, 1), (1.0, 1), (NAME_SERVERS_KEPT_SECONDS, 2)):
+        now += seconds
+        await propagation.missing_servers(target, VALUE, soon())
+        assert exchange.ns_queries == expected
+
+
+async def test_primary_that_does_not_tell_the_servers_is_a_fault(
+    propagation: Propagation, target: ChallengeTarget, bind: BindPair
+) -> None:
+    dead = replace(target, zone=zone_at(Endpoint(LOOPBACK, free_port()), bind.tsig))
+    with pytest.raises(Unreachable):
+        await propagation.missing_servers(dead, VALUE, soon())
+    unknown = replace(target, zone=zone_at(bind.primary, bind.tsig, "no-zone.test"))
+    with pytest.raises(DnsFault, match="names no servers"):
+        await propagation.missing_servers(unknown, VALUE, soon())

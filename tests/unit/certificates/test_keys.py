@@ -1,0 +1,226 @@
+"""Keys, requests, and every kind of certificate that is not the one that was asked for."""
+
+import ipaddress
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from gateway.certificates.keys import (
+    MAX_CHAIN_CERTIFICATES,
+    CertificateWrong,
+    KeyType,
+    check_certificate,
+    csr_for,
+    new_private_key,
+)
+from tests.unit.certificates.issuing import DAY, NOW, load_key, new_root, pem
+
+HOSTNAME = "relay.cluster-a.example.test"
+ROOT = new_root()
+INTERMEDIATE = ROOT.below("intermediate")
+KEY = new_private_key(KeyType.ECDSA_P256)
+RSA_KEY = new_private_key(KeyType.RSA_2048)
+NAMES: list[x509.GeneralName] = [x509.DNSName(HOSTNAME)]
+LEAF = INTERMEDIATE.issue(KEY, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("key_type", "curve"),
+    [(KeyType.ECDSA_P256, ec.SECP256R1), (KeyType.ECDSA_P384, ec.SECP384R1)],
+)
+def test_ecdsa_key_has_its_curve(key_type: KeyType, curve: type[ec.EllipticCurve]) -> None:
+    key = load_key(new_private_key(key_type))
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    assert isinstance(key.curve, curve)
+
+
+def test_rsa_key_has_its_size() -> None:
+    key = load_key(RSA_KEY)
+    assert isinstance(key, rsa.RSAPrivateKey)
+    assert key.key_size == 2048
+
+
+def test_key_is_pkcs8() -> None:
+    assert KEY.startswith(b"-----BEGIN PRIVATE KEY-----")
+    assert RSA_KEY.startswith(b"-----BEGIN PRIVATE KEY-----")
+
+
+@pytest.mark.parametrize("key_pem", [KEY, RSA_KEY], ids=["ecdsa", "rsa"])
+@pytest.mark.parametrize("hostname", [HOSTNAME, ".".join(["a" * 49] * 5)])
+def test_request_names_exactly_the_hostname(key_pem: bytes, hostname: str) -> None:
+    csr = x509.load_der_x509_csr(csr_for(key_pem, hostname))
+    names = csr.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert list(names) == [x509.DNSName(hostname)]
+    assert not list(csr.subject)
+    assert csr.is_signature_valid
+
+
+def test_request_refuses_a_key_of_another_kind() -> None:
+    key = ed25519.Ed25519PrivateKey.generate()
+    key_pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    with pytest.raises(TypeError):
+        csr_for(key_pem, HOSTNAME)
+
+
+@pytest.mark.parametrize("key_pem", [KEY, RSA_KEY], ids=["ecdsa", "rsa"])
+def test_good_certificate_passes(key_pem: bytes) -> None:
+    leaf = INTERMEDIATE.issue(key_pem, NAMES)
+    chain = pem(leaf, INTERMEDIATE.certificate)
+    checked = check_certificate(chain, key_pem, HOSTNAME, NOW)
+    assert checked.chain_pem == chain
+    assert checked.not_before_ms == int((NOW - DAY).timestamp() * 1000)
+    assert checked.not_after_ms == int((NOW + 90 * DAY).timestamp() * 1000)
+    assert checked.serial_hex == "abc123"
+    assert checked.issuer == "CN=intermediate"
+
+
+def test_certificate_passes_with_the_root_at_the_end() -> None:
+    chain = pem(LEAF, INTERMEDIATE.certificate, ROOT.certificate)
+    assert check_certificate(chain, KEY, HOSTNAME, NOW).chain_pem == chain
+
+
+def test_certificate_passes_without_an_intermediate() -> None:
+    chain = pem(ROOT.issue(KEY, NAMES))
+    assert check_certificate(chain, KEY, HOSTNAME, NOW).chain_pem == chain
+
+
+def test_certificate_passes_with_its_hostname_as_common_name() -> None:
+    leaf = INTERMEDIATE.issue(KEY, NAMES, common_name=HOSTNAME)
+    check_certificate(pem(leaf, INTERMEDIATE.certificate), KEY, HOSTNAME, NOW)
+
+
+def test_certificate_passes_at_the_edges_of_its_validity() -> None:
+    chain = pem(LEAF, INTERMEDIATE.certificate)
+    check_certificate(chain, KEY, HOSTNAME, NOW - DAY)
+    check_certificate(chain, KEY, HOSTNAME, NOW + 90 * DAY - timedelta(seconds=1))
+
+
+def test_chain_is_written_anew_without_other_text() -> None:
+    clean = pem(LEAF, INTERMEDIATE.certificate)
+    noisy = "subject=whoever\r\n" + clean.replace("\n", "\r\n") + "\r\n# the end"
+    assert check_certificate(noisy, KEY, HOSTNAME, NOW).chain_pem == clean
+
+
+def _with_names(*names: x509.GeneralName) -> Callable[[], str]:
+    return lambda: pem(INTERMEDIATE.issue(KEY, list(names)), INTERMEDIATE.certificate)
+
+
+WRONG_NAMES: dict[str, Callable[[], str]] = {
+    "another name": _with_names(x509.DNSName("other.example.test")),
+    "an extra name": _with_names(x509.DNSName(HOSTNAME), x509.DNSName("other.example.test")),
+    "the name twice": _with_names(x509.DNSName(HOSTNAME), x509.DNSName(HOSTNAME)),
+    "a wildcard": _with_names(x509.DNSName("*.cluster-a.example.test")),
+    "an extra address": _with_names(
+        x509.DNSName(HOSTNAME), x509.IPAddress(ipaddress.ip_address("192.0.2.1"))
+    ),
+    "a name of another type": _with_names(x509.RFC822Name(f"who@{HOSTNAME}")),
+    "capitals": _with_names(x509.DNSName(HOSTNAME.upper())),
+    "a trailing dot": _with_names(x509.DNSName(HOSTNAME + ".")),
+}
+
+
+@pytest.mark.parametrize("chain", WRONG_NAMES.values(), ids=WRONG_NAMES)
+def test_certificate_is_refused_when_its_names_are_not_the_hostname(
+    chain: Callable[[], str],
+) -> None:
+    with pytest.raises(CertificateWrong, match="not for exactly the one hostname"):
+        check_certificate(chain(), KEY, HOSTNAME, NOW)
+
+
+def test_certificate_is_refused_when_its_common_name_is_another() -> None:
+    leaf = INTERMEDIATE.issue(KEY, NAMES, common_name="other.example.test")
+    with pytest.raises(CertificateWrong, match="common name"):
+        check_certificate(pem(leaf, INTERMEDIATE.certificate), KEY, HOSTNAME, NOW)
+
+
+def test_certificate_is_refused_without_alternative_names() -> None:
+    leaf = INTERMEDIATE.issue(KEY, None, common_name=HOSTNAME)
+    with pytest.raises(CertificateWrong, match="no subject alternative name"):
+        check_certificate(pem(leaf, INTERMEDIATE.certificate), KEY, HOSTNAME, NOW)
+
+
+@pytest.mark.parametrize("other", [new_private_key(KeyType.ECDSA_P256), RSA_KEY])
+def test_certificate_is_refused_when_it_is_for_another_key(other: bytes) -> None:
+    with pytest.raises(CertificateWrong, match="another key"):
+        check_certificate(pem(LEAF, INTERMEDIATE.certificate), other, HOSTNAME, NOW)
+
+
+def test_certificate_is_refused_when_it_has_expired() -> None:
+    chain = pem(LEAF, INTERMEDIATE.certificate)
+    with pytest.raises(CertificateWrong, match="expired"):
+        check_certificate(chain, KEY, HOSTNAME, NOW + 90 * DAY)
+
+
+def test_certificate_is_refused_when_it_is_not_valid_yet() -> None:
+    chain = pem(LEAF, INTERMEDIATE.certificate)
+    with pytest.raises(CertificateWrong, match="not valid yet"):
+        check_certificate(chain, KEY, HOSTNAME, NOW - DAY - timedelta(seconds=1))
+
+
+def test_certificate_is_refused_when_its_issuer_has_expired() -> None:
+    expired = ROOT.below("expired", life=9 * DAY)
+    chain = pem(expired.issue(KEY, NAMES), expired.certificate)
+    with pytest.raises(CertificateWrong, match="expired"):
+        check_certificate(chain, KEY, HOSTNAME, NOW)
+
+
+@pytest.mark.parametrize("is_ca", [False, None])
+def test_certificate_is_refused_when_its_issuer_is_no_ca(is_ca: bool | None) -> None:
+    impostor = ROOT.below("impostor", is_ca=is_ca)
+    chain = pem(impostor.issue(KEY, NAMES), impostor.certificate)
+    with pytest.raises(CertificateWrong, match="not a CA"):
+        check_certificate(chain, KEY, HOSTNAME, NOW)
+
+
+OUT_OF_ORDER = {
+    "swapped issuers": pem(LEAF, ROOT.certificate, INTERMEDIATE.certificate),
+    "a gap": pem(LEAF, ROOT.certificate),
+    "a stranger": pem(LEAF, INTERMEDIATE.certificate, new_root().certificate),
+    "a namesake": pem(LEAF, ROOT.below("intermediate").certificate),
+    "the leaf twice": pem(LEAF, LEAF, INTERMEDIATE.certificate),
+    "something after the root": pem(
+        LEAF, INTERMEDIATE.certificate, ROOT.certificate, INTERMEDIATE.certificate
+    ),
+}
+
+
+@pytest.mark.parametrize("chain", OUT_OF_ORDER.values(), ids=OUT_OF_ORDER)
+def test_certificate_is_refused_when_its_chain_is_out_of_order(chain: str) -> None:
+    with pytest.raises(CertificateWrong, match="out of order"):
+        check_certificate(chain, KEY, HOSTNAME, NOW)
+
+
+def test_certificate_is_refused_when_the_issuer_comes_first() -> None:
+    with pytest.raises(CertificateWrong, match="another key"):
+        check_certificate(pem(INTERMEDIATE.certificate, LEAF), KEY, HOSTNAME, NOW)
+
+
+NOT_A_CHAIN = {
+    "empty": "",
+    "text": "no certificate at all",
+    "a page": "<html>502</html>",
+    "bad base64": "-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n",
+    "bad DER": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+    "cut off": pem(LEAF)[:-40],
+    "not ASCII": pem(LEAF).replace("M", "Ḿ", 1),
+    "a lone surrogate": pem(LEAF).replace("M", "\ud800", 1),
+    "too long": pem(LEAF) + " " * 300_000,
+    "too many": pem(LEAF, *[INTERMEDIATE.certificate] * MAX_CHAIN_CERTIFICATES),
+    "a key in it": pem(LEAF, INTERMEDIATE.certificate) + KEY.decode(),
+}
+
+
+@pytest.mark.parametrize("chain", NOT_A_CHAIN.values(), ids=NOT_A_CHAIN)
+def test_certificate_is_refused_when_it_is_not_a_chain(chain: str) -> None:
+    with pytest.raises(CertificateWrong, match="chain"):
+        check_certificate(chain, KEY, HOSTNAME, NOW)
+
+
+def test_refusal_shows_no_key() -> None:
+    with pytest.raises(CertificateWrong) as caught:
+        check_certificate(NOT_A_CHAIN["a key in it"], KEY, HOSTNAME, NOW)
+    assert "PRIVATE" not in str(caught.value)

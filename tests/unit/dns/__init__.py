@@ -1,0 +1,1 @@
+"""The pure parts of `gateway.dns`: no socket is opened."""
