@@ -84,12 +84,17 @@ def with_policy(client: Client, spec: ClientSpec) -> Client:
 
 
 def rotated(client: Client, token: NewToken, overlap_seconds: int, now_ms: int) -> Client:
-    """The client with a new credential; each old one lives on for the overlap at most."""
+    """The client with a new credential; each old one lives on for the overlap at most.
+
+    The same again when the credential is there already, as after a write whose answer was lost.
+    """
     end_ms = now_ms + overlap_seconds * 1000
     kept = tuple(
         replace(each, expires_at_ms=min(each.expires_at_ms or end_ms, end_ms))
         for each in client.credentials
-        if each.is_live_at(now_ms) and overlap_seconds > 0
+        if each.is_live_at(now_ms)
+        and overlap_seconds > 0
+        and each.credential_id != token.credential_id
     )
     fresh = Credential(token.credential_id, token.digest, now_ms)
     credentials = (*kept[-(MAX_CREDENTIALS - 1) :], fresh)

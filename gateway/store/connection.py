@@ -13,6 +13,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, cast
 
 import redis.asyncio as aioredis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from redis.exceptions import (
     BusyLoadingError,
     ConnectionError as RedisConnectionError,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
 CONNECT_TIMEOUT_SECONDS = 1.5
-COMMAND_TIMEOUT_SECONDS = 2.5
+COMMAND_TIMEOUT_SECONDS = 2.0
 MAX_CONNECTIONS = 64
 
 _UNREACHABLE = (
@@ -52,8 +54,10 @@ class StoreRefused(Exception):
 class Store:
     """Redis as the rest of the gateway sees it: a few reads, and one atomic change of a document.
 
-    `url` is `redis://`, `rediss://` or `unix://`. Connections are opened when first needed. Every
-    method raises `StoreUnavailable` when Redis cannot be reached within a few seconds and
+    `url` is `redis://`, `rediss://` or `unix://`. Connections are opened when first needed; a
+    command on one that has died is sent once more on a fresh one (redis-py's own default would go
+    on for seconds), which `commit` stands: its second run finds another version and changes
+    nothing. Every method raises `StoreUnavailable` when Redis cannot be reached within a few seconds and
     `StoreRefused` when it answers with an error.
     """
 
@@ -64,6 +68,7 @@ class Store:
             timeout=COMMAND_TIMEOUT_SECONDS,
             socket_connect_timeout=CONNECT_TIMEOUT_SECONDS,
             socket_timeout=COMMAND_TIMEOUT_SECONDS,
+            retry=Retry(NoBackoff(), retries=1),
             decode_responses=True,
             protocol=2,
         )

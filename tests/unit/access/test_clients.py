@@ -75,6 +75,13 @@ def test_second_rotation_never_prolongs_an_overlap() -> None:
     assert twice.credentials[0].expires_at_ms == NOW_MS + 60_000
 
 
+def test_rotation_repeated_with_its_own_token_keeps_that_token_alive() -> None:
+    token = new_client_token("cluster-a")
+    once = rotated(fresh(), token, 60, NOW_MS)
+    again = rotated(once, token, 60, NOW_MS)
+    assert again.credentials == once.credentials
+
+
 def test_credentials_are_bounded_in_number() -> None:
     client = fresh()
     for _ in range(MAX_CREDENTIALS + 5):
