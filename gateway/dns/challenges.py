@@ -98,7 +98,7 @@ class Challenges:
     async def remove(self, target: ChallengeTarget, value: str, deadline: float) -> None:
         """Remove one value. May be repeated, also when it was never added.
 
-        Raises: DnsFault; after OutcomeUnknown the value may still be there.
+        Raises: DnsFault; after any of them the value may still be there, or not.
         """
         changes = (Delete(to_name(target.name), txt_rdata(value)),)
         try:

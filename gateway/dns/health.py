@@ -61,14 +61,9 @@ async def check_zone(exchange: Exchange, zone: Zone, deadline: float) -> ZoneHea
         )
     except DnsFault as fault:
         return ZoneHealth(False, fault.detail, health.clock_skew_seconds)
-    if rcode != Rcode.NOERROR:
-        detail = (
-            f"The {peer} answered {dns.rcode.to_text(rcode)} to an update that changes nothing."
-        )
-        return ZoneHealth(False, detail, health.clock_skew_seconds)
-    return ZoneHealth(
-        True, f"The {peer} serves the zone and takes updates.", health.clock_skew_seconds
-    )
+    takes = rcode == Rcode.NOERROR
+    words = "takes updates" if takes else f"answered {dns.rcode.to_text(rcode)} to an update"
+    return ZoneHealth(takes, f"The {peer} serves the zone and {words}.", health.clock_skew_seconds)
 
 
 def _serves(reply: dns.message.Message, zone: Zone) -> bool:

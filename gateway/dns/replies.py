@@ -6,12 +6,13 @@ those belong to who asked. Called by `exchange`.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import dns.exception
 import dns.flags
 import dns.message
 import dns.rcode
-import dns.rdtypes.ANY.TSIG
+import dns.rrset
 import dns.tsig
 
 from gateway.dns.errors import ReplyInvalid, ReplyTruncated, ReplyUnsigned, TsigRejected
@@ -78,13 +79,10 @@ def signed_at(message: dns.message.Message) -> int | None:
     return message.tsig[0].time_signed if message.tsig else None
 
 
-def _complaint(
-    request: dns.message.Message, wire: bytes, peer: Peer
-) -> TsigRejected | ReplyInvalid:
+def _complaint(request: dns.message.Message, wire: bytes, peer: Peer) -> TsigRejected:
     """Such a reply is unsigned (but for BADTIME): it may stop us, never tell us anything."""
-    tsig = _tsig(wire)
-    if tsig is None:
-        return ReplyInvalid(f"The {peer} sent a reply that can't be read.")
+    reply = dns.message.from_wire(wire, keyring=False, ignore_trailing=True)
+    tsig = cast("dns.rrset.RRset", reply.tsig)[0]  # there: the complaint was read out of it
     rcode = dns.rcode.Rcode.make(tsig.error)
     name = dns.rcode.to_text(rcode, tsig=True)
     if rcode == dns.rcode.BADTIME and len(tsig.other) == 6 and request.tsig is not None:
@@ -97,14 +95,6 @@ def _complaint(
         )
     why = _COMPLAINTS.get(rcode, "the server does not accept the signature")
     return TsigRejected(f"The {peer} answered {name}: {why}.", rcode)
-
-
-def _tsig(wire: bytes) -> dns.rdtypes.ANY.TSIG.TSIG | None:
-    try:
-        reply = dns.message.from_wire(wire, keyring=False, ignore_trailing=True)
-    except dns.exception.DNSException:
-        return None
-    return reply.tsig[0] if reply.tsig else None
 
 
 def _unsigned_or_broken(wire: bytes, peer: Peer, fault: Exception) -> ReplyInvalid:

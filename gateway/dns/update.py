@@ -22,6 +22,7 @@ from gateway.dns.errors import (
     ReplyInvalid,
     ServerFailed,
     ServerRefused,
+    TsigRejected,
     Unreachable,
 )
 from gateway.dns.exchange import Exchange, Over
@@ -147,7 +148,8 @@ async def send_update(
     peer = Peer.primary_of(zone)
     try:
         reply = await _ask(exchange, peer, message, prefer, deadline)
-    except (NoReply, ReplyInvalid) as fault:
+    except (NoReply, ReplyInvalid, TsigRejected) as fault:
+        # TsigRejected too: such a reply is unsigned, so it may be anybody's.
         if message.update:
             raise OutcomeUnknown(fault.detail) from fault
         raise

@@ -57,8 +57,8 @@ class Store:
     `url` is `redis://`, `rediss://` or `unix://`. Connections are opened when first needed; a
     command on one that has died is sent once more on a fresh one (redis-py's own default would go
     on for seconds), which `commit` stands: its second run finds another version and changes
-    nothing. Every method raises `StoreUnavailable` when Redis cannot be reached within a few seconds and
-    `StoreRefused` when it answers with an error.
+    nothing. Every method raises `StoreUnavailable` when Redis cannot be reached within a few
+    seconds and `StoreRefused` when it answers with an error.
     """
 
     def __init__(self, url: str) -> None:

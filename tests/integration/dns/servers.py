@@ -4,16 +4,20 @@ Each listens on loopback and is closed by its context manager.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import cast
 
 import dns.message
 import dns.opcode
+import dns.tsig
+from dns.rcode import Rcode
 
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint
+from tests.lab.bind import Tsig
 from tests.lab.ports import LOOPBACK, free_port
 
 _UPDATE = dns.opcode.UPDATE
@@ -133,6 +137,30 @@ async def lossy_line(
 
 
 @asynccontextmanager
+async def signing_server(
+    server: tuple[str, int], tsig: Tsig, judge: Callable[[dns.message.Message], Rcode | None]
+) -> AsyncIterator[Endpoint]:
+    """Answers with `judge(request)`, properly signed; what that leaves out, the real server does.
+
+    It never sets AA.
+    """
+    key = dns.tsig.Key(tsig.name, tsig.secret_base64, tsig.algorithm)
+
+    async def serve(wire: bytes, answer: Callable[[bytes], None]) -> None:
+        request = dns.message.from_wire(wire, keyring=key)
+        rcode = judge(request)
+        if rcode is None:
+            answer(await udp_exchange(server, wire))
+            return
+        reply = dns.message.make_response(request)
+        reply.set_rcode(rcode)
+        answer(reply.to_wire())
+
+    async with udp_server(serve) as endpoint:
+        yield endpoint
+
+
+@asynccontextmanager
 async def tcp_server(
     serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], port: int
 ) -> AsyncIterator[None]:
@@ -182,6 +210,20 @@ async def framed(reader: asyncio.StreamReader) -> bytes:
     """One message with its length before it."""
     length = await reader.readexactly(2)
     return length + await reader.readexactly(int.from_bytes(length, "big"))
+
+
+@contextmanager
+def full_backlog(port: int) -> Iterator[None]:
+    """A TCP port whose queue is full: the kernel drops whoever wants to connect, without a word."""
+    with ExitStack() as sockets:
+        listener = sockets.enter_context(socket.socket())
+        listener.bind((LOOPBACK, port))
+        listener.listen(0)
+        for _ in range(4):
+            waiting = sockets.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex((LOOPBACK, port))
+        yield
 
 
 @asynccontextmanager

@@ -4,11 +4,14 @@ import asyncio
 import itertools
 from dataclasses import replace
 
+import dns.message
+import dns.opcode
 import pytest
 
 from gateway.dns.challenges import CHALLENGE_TTL_SECONDS, Challenges, ChallengeTarget
 from gateway.dns.errors import ChallengeUnavailable, DnsFault, Unreachable
-from gateway.dns.exchange import Exchange, Limits
+from gateway.dns.exchange import Exchange, Limits, Over
+from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, TsigKey, Zone, Zones
 from tests.integration.dns.conftest import soon, zone_at
 from tests.integration.dns.hand import Hand
@@ -156,6 +159,24 @@ async def test_alias_made_up_by_a_wildcard_is_none(
     assert target.name == f"_acme-challenge.a.{fresh_label}.example.test"
     await challenges.publish(target, ONE, soon())
     assert hand.records(target.name) == {f'{TTL} TXT "{ONE}"'}
+
+
+async def test_cut_that_appears_while_an_alias_is_confirmed_is_told(
+    zones: Zones, hand: Hand, fresh_label: str
+) -> None:
+    cut = f"{fresh_label}.example.test"
+    hand.add(f"_acme-challenge.relay.{cut} 300 CNAME x.example.net.test.")
+
+    class Cutting(Exchange):
+        async def ask(
+            self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
+        ) -> dns.message.Message:
+            if request.opcode() == dns.opcode.UPDATE:
+                hand.add(f"{cut} 300 NS ns.example.org.")
+            return await super().ask(peer, request, over=over, deadline=deadline)
+
+    with pytest.raises(ChallengeUnavailable, match="delegation"):
+        await Challenges(zones, Cutting()).locate(f"relay.{cut}", soon())
 
 
 async def test_alias_that_appears_after_locating_is_told(

@@ -7,7 +7,7 @@ import dns.message
 import dns.rrset
 import pytest
 
-from gateway.dns.errors import NoReply, ReplyInvalid, ReplyTruncated, Unreachable
+from gateway.dns.errors import NoReply, NoRoute, ReplyInvalid, ReplyTruncated, Unreachable
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.names import to_name
 from gateway.dns.questions import make_query
@@ -107,6 +107,17 @@ async def test_truncated_reply_is_told_at_once() -> None:
 async def test_closed_port_is_unreachable_at_once(over: Over) -> None:
     with pytest.raises(Unreachable, match="connection refused"):
         await ask(Endpoint(LOOPBACK, free_port()), over)
+
+
+async def test_address_that_no_route_leads_to_is_told_apart() -> None:
+    """TCP to a multicast address: the kernel says ENETUNREACH, and sends nothing."""
+    with pytest.raises(NoRoute, match="ENETUNREACH"):
+        await ask(Endpoint("224.0.0.1", free_port()), Over.TCP)
+
+
+async def test_address_that_may_not_be_sent_to_is_unreachable() -> None:
+    with pytest.raises(Unreachable, match="EACCES"):
+        await ask(Endpoint("255.255.255.255", free_port()))
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x00", b"\x00\x05abc"], ids=["nothing", "half", "cut"])

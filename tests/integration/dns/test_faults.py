@@ -1,6 +1,7 @@
 """Lost replies, dead servers, wrong keys and clocks: each answer is true, bounded and says why."""
 
 import asyncio
+import base64
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,8 +10,8 @@ from types import SimpleNamespace
 
 import dns.message
 import dns.opcode
-import dns.rcode
 import pytest
+from dns.rcode import Rcode
 
 from gateway.dns.exchange import Exchange, Limits
 from gateway.dns.outcome import OutcomeKind
@@ -30,9 +31,12 @@ from tests.integration.dns.conftest import (
 from tests.integration.dns.hand import Hand
 from tests.integration.dns.lone_bind import lone_bind
 from tests.integration.dns.servers import (
+    Meddling,
     black_hole,
+    full_backlog,
     lossy_line,
     opcode_of,
+    signing_server,
     udp_exchange,
     udp_server,
 )
@@ -54,7 +58,7 @@ def spoil_first(n: int, reply: bytes) -> bytes | None:
 
 
 def first_is_servfail(n: int, reply: bytes) -> bytes | None:
-    return reply[:3] + bytes([dns.rcode.SERVFAIL]) + reply[4:10] + bytes(2) if n == 1 else reply
+    return reply[:3] + bytes([Rcode.SERVFAIL]) + reply[4:10] + bytes(2) if n == 1 else reply
 
 
 @pytest.mark.parametrize("change", [lose_first, spoil_first, first_is_servfail])
@@ -117,6 +121,138 @@ async def test_unknown_outcome_that_can_not_be_read_is_told_and_settled_later(
     assert outcome.retry_after_seconds is not None
     assert f"300 A {V4.value}" in hand.records(caller.hostname)
     assert (await caller.publish(V4)).kind is OutcomeKind.UNCHANGED
+
+
+async def test_cut_that_appears_after_a_lost_reply_leaves_the_outcome_unknown(
+    bind: BindPair, hand: Hand, fresh_label: str, call: Callable[[str], Caller]
+) -> None:
+    cut = f"{fresh_label}.example.test"
+
+    def change(_n: int, _reply: bytes) -> None:
+        hand.add(f"{cut} 300 NS ns.example.org.")
+
+    async with lossy_line(bind.primary, change, with_tcp=False) as endpoint:
+        zone = zone_at(endpoint, bind.tsig)
+        outcome = await call(f"relay.{cut}").through(zone, IMPATIENT).publish(V4)
+    assert (outcome.kind, outcome.unknown) == (FAILED, True)
+    assert "delegated" in outcome.detail
+
+
+@pytest.mark.parametrize("rcode", [Rcode.REFUSED, Rcode.NOTAUTH, Rcode.NOTIMP, Rcode.FORMERR])
+async def test_signed_refusal_of_the_update_fails_with_its_words(
+    bind: BindPair, caller: Caller, hand: Hand, rcode: Rcode
+) -> None:
+    def judge(request: dns.message.Message) -> Rcode | None:
+        return rcode if request.opcode() == dns.opcode.UPDATE else None
+
+    async with signing_server(bind.primary, bind.tsig, judge) as endpoint:
+        outcome = await caller.through(zone_at(endpoint, bind.tsig)).publish(V4)
+    assert (outcome.kind, outcome.unknown) == (FAILED, False)
+    assert rcode.name in outcome.detail
+    assert hand.records(caller.hostname) == set()
+
+
+async def test_signed_servfail_of_an_update_is_tried_again_and_then_unknown(
+    bind: BindPair, caller: Caller
+) -> None:
+    updates = 0
+
+    def judge(request: dns.message.Message) -> Rcode | None:
+        nonlocal updates
+        if request.opcode() != dns.opcode.UPDATE:
+            return None
+        updates += 1
+        return Rcode.SERVFAIL
+
+    async with signing_server(bind.primary, bind.tsig, judge) as endpoint:
+        outcome = await caller.through(zone_at(endpoint, bind.tsig)).publish(V4)
+    assert (outcome.kind, outcome.unknown, updates) == (FAILED, True, 4)
+    assert "SERVFAIL" in outcome.detail
+
+
+async def test_servfail_while_only_looking_is_unavailable(
+    bind: BindPair, caller: Caller, hand: Hand
+) -> None:
+    hand.add(f"{caller.hostname} 300 A 203.0.113.7")
+
+    def judge(request: dns.message.Message) -> Rcode | None:
+        return Rcode.SERVFAIL if request.opcode() == dns.opcode.UPDATE else None
+
+    async with signing_server(bind.primary, bind.tsig, judge) as endpoint:
+        outcome = await caller.through(zone_at(endpoint, bind.tsig)).inspect()
+    assert (outcome.kind, outcome.unknown) == (UNAVAILABLE, False)
+
+
+async def test_lost_reply_while_only_looking_is_unavailable(
+    bind: BindPair, caller: Caller, hand: Hand
+) -> None:
+    hand.add(f"{caller.hostname} 300 A 203.0.113.7")
+    async with lossy_line(bind.primary, lose_first, with_tcp=False) as endpoint:
+        outcome = await caller.through(zone_at(endpoint, bind.tsig), IMPATIENT).inspect()
+    assert (outcome.kind, outcome.unknown) == (UNAVAILABLE, False)
+
+
+async def test_secret_is_in_no_output_whatever_goes_wrong(
+    bind: BindPair, caller: Caller, zone: Zone, capfd: pytest.CaptureFixture[str]
+) -> None:
+    wrong = TsigKey("gateway", "hmac-sha256", b"wrong-secret-wrong-secret-wrong!")
+    nowhere = replace(zone, primary=Endpoint(LOOPBACK, free_port()))
+    outcomes = [
+        await caller.through(each).publish(V4) for each in (zone, replace(zone, key=wrong), nowhere)
+    ]
+    captured = capfd.readouterr()
+    said = f"{outcomes}{captured.out}{captured.err}"
+    assert "dns exchange" in said
+    assert "wrong-secret" not in said
+    for secret in (wrong.secret, zone.key.secret):
+        assert base64.b64encode(secret).decode() not in said
+        assert repr(secret) not in said
+
+
+async def test_answer_without_authority_is_unavailable_for_now(
+    bind: BindPair, caller: Caller
+) -> None:
+    async with signing_server(bind.primary, bind.tsig, lambda _: Rcode.NOERROR) as endpoint:
+        outcome = await caller.through(zone_at(endpoint, bind.tsig)).publish(V4)
+    assert outcome.kind is UNAVAILABLE
+    assert outcome.retry_after_seconds is not None
+    assert "authority" in outcome.detail
+
+
+async def test_server_without_tcp_and_with_short_answers_to_any_is_read_whole(
+    tmp_path: Path,
+) -> None:
+    """`minimal-any`: over UDP an ANY query is answered with one RRset of several."""
+    with lone_bind(tmp_path, {"parent.test": ""}, options="minimal-any yes;") as server:
+        async with lossy_line(server.primary, lambda _, reply: reply, with_tcp=False) as endpoint:
+            zone = zone_at(endpoint, server.tsig, "parent.test")
+            caller = Caller(
+                Publisher(Zones([zone]), MARKERS, Exchange()), owner_of("x.parent.test")
+            )
+            kinds = [(await caller.publish(record)).kind for record in (V4, V4, V6, V6)]
+            assert kinds == [CREATED, OutcomeKind.UNCHANGED, UPDATED, OutcomeKind.UNCHANGED]
+            assert (await caller.withdraw()).kind is DELETED
+
+
+async def test_tcp_that_takes_no_connection_is_done_without(
+    bind: BindPair, caller: Caller, hand: Hand
+) -> None:
+    async with lossy_line(bind.primary, lambda _, reply: reply, with_tcp=False) as endpoint:
+        far = caller.through(zone_at(endpoint, bind.tsig), Exchange(Limits(connect_seconds=0.2)))
+        with full_backlog(endpoint.port):
+            assert (await far.publish(V4)).kind is CREATED
+    assert f"300 A {V4.value}" in hand.records(caller.hostname)
+
+
+async def test_update_too_large_for_a_datagram_goes_over_tcp(
+    caller: Caller, hand: Hand, zone: Zone
+) -> None:
+    await caller.publish(V4)
+    hand.add(*(f'{caller.hostname} 900 TXT "{n:03}{"x" * 100}"' for n in range(20)))
+    exchange = Meddling(lambda n: None)
+    assert (await caller.through(zone, exchange).publish(V6)).kind is UPDATED
+    assert exchange.asked == ["tcp query", "tcp update"]
+    assert len(hand.records(caller.hostname)) == 22
 
 
 async def test_black_hole_is_unavailable_before_the_deadline(

@@ -1,6 +1,7 @@
 """Which replies are believed: signatures made here with dnspython, as a server would."""
 
 import time
+from types import SimpleNamespace
 
 import dns.message
 import dns.rcode
@@ -154,6 +155,14 @@ def test_badtime_without_the_servers_time_is_still_told() -> None:
     with pytest.raises(TsigRejected, match="BADTIME") as caught:
         read_reply(asked, answer(asked, tsig_error=Rcode.BADTIME).to_wire(), PEER)
     assert caught.value.server_ahead_seconds is None
+
+
+def test_reply_signed_at_another_time_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = request()
+    wire = answer(asked).to_wire()
+    monkeypatch.setattr(dns.message, "time", SimpleNamespace(time=lambda: time.time() + 1000))
+    with pytest.raises(ReplyInvalid, match="clock"):
+        read_reply(asked, wire, PEER)
 
 
 @given(st.binary(max_size=200))
