@@ -19,7 +19,7 @@ import uvicorn
 
 from gateway.config import is_loopback
 from gateway.dns.health import probe_zone
-from gateway.http.app import build_app
+from gateway.http.app import RESPONSE_HEADERS, build_app
 from gateway.http.health import HealthPages, Monitor, Need, Part
 from gateway.wiring import now_ms, open_gateway
 
@@ -119,6 +119,7 @@ def _server(gateway: Gateway, monitor: Monitor) -> _Server:
             lifespan="off",
             log_config=None,
             access_log=False,
+            headers=list(RESPONSE_HEADERS),
             server_header=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,

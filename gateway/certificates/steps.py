@@ -153,8 +153,8 @@ class Steps:
         return events.ChallengePublished()
 
     async def _check_propagation(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:
-        value = _known(issuance.challenge_value)
-        missing = await self._propagation.missing_servers(self._target(issuance), value, _deadline())
+        target, value = self._target(issuance), _known(issuance.challenge_value)
+        missing = await self._propagation.missing_servers(target, value, _deadline())
         return events.PropagationSeen(missing)
 
     async def _answer_challenge(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:

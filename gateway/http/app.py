@@ -1,4 +1,10 @@
-"""The ASGI application: which path goes where. It never redirects and lets nothing be stored."""
+"""The ASGI application: which path goes where, and what every response says.
+
+It never redirects. `RESPONSE_HEADERS` belong on every response there is, the server's own refusals
+included, so whoever runs the application hands them to the server: the ecosystem's client keeps
+the last body of a URL and, when a connection fails, answers it to another call (one caller's
+private key to another) unless it is told not to store.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route, Router
 
-from gateway.http.typedrequest import NO_STORE, TypedRequestEndpoint
+from gateway.http.typedrequest import TypedRequestEndpoint
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -16,6 +22,8 @@ if TYPE_CHECKING:
 
     from gateway.http.health import HealthPages
     from gateway.http.typedrequest import Answers
+
+RESPONSE_HEADERS: Final = (("Cache-Control", "no-store"),)
 
 _EVERY_METHOD: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 
@@ -41,11 +49,8 @@ def build_app(calls: Answers, health: HealthPages) -> Starlette:
 
 
 async def _not_found(request: Request, _: Exception) -> Response:
-    return JSONResponse(
-        {"text": f"There is nothing at {request.url.path[:200]}."}, 404, headers=NO_STORE
-    )
+    return JSONResponse({"text": f"There is nothing at {request.url.path[:200]}."}, 404)
 
 
 async def _not_allowed(_: Request, __: Exception) -> Response:
-    headers = {**NO_STORE, "Allow": "GET"}
-    return JSONResponse({"text": "The method must be GET."}, 405, headers=headers)
+    return JSONResponse({"text": "The method must be GET."}, 405, headers={"Allow": "GET"})

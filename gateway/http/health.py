@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from starlette.responses import JSONResponse
 
-from gateway.http.typedrequest import NO_STORE
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
@@ -128,9 +126,9 @@ class HealthPages:
 
     async def alive(self, _: Request) -> Response:
         """`GET /healthz`."""
-        return JSONResponse({"status": "alive"}, headers=NO_STORE)
+        return JSONResponse({"status": "alive"})
 
     async def ready(self, _: Request) -> Response:
         """`GET /readyz`."""
         is_ready, page = self._monitor.report()
-        return JSONResponse(page, 200 if is_ready else 503, headers=NO_STORE)
+        return JSONResponse(page, 200 if is_ready else 503)

@@ -1,8 +1,7 @@
 """`POST /typedrequest`: one envelope in, one envelope out, whatever happens in between.
 
-Every answer is an envelope within 10 seconds and may not be stored by anybody: the ecosystem's
-client replays a stored body to another call when a connection fails. What nobody foresaw becomes
-`internal` with an incident id, and only the log says more.
+Every answer is an envelope, within 10 seconds. What nobody foresaw becomes `internal` with an
+incident id, and only the log says more.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 CALL_BOUND_SECONDS: Final = 9.5
 RETRY_AFTER_MS: Final = 1_000
-NO_STORE: Final = {"Cache-Control": "no-store"}
 
 _log = structlog.get_logger(__name__)
 
@@ -99,7 +97,7 @@ def _render(
         error,
     )
     status = 200 if error is None else error.http_status
-    all_headers = {**NO_STORE, **(headers or {})}
+    all_headers = dict(headers or {})
     if status in {408, 413}:
         # What is left of the body is not read, so the connection cannot carry another request.
         all_headers["Connection"] = "close"
