@@ -131,15 +131,16 @@ class EmbeddedRedis:
             self._take_ownership()
         if self._owner_lock is not None:
             await self._shut_down()
-            os.close(self._owner_lock)
-            self._owner_lock = None
+        self._release_ownership()
 
     async def _first_obtain(self) -> None:
         self._prepare_folder()
         try:
             await self._obtain()
         except BaseException:
-            await self.stop()
+            if self._child is not None:
+                await self._shut_down()
+            self._release_ownership()
             raise
 
     def _prepare_folder(self) -> None:
@@ -189,6 +190,11 @@ class EmbeddedRedis:
     def _take_ownership(self) -> None:
         if self._owner_lock is None:
             self._owner_lock = _try_lock(self.folder / "owner.lock")
+
+    def _release_ownership(self) -> None:
+        if self._owner_lock is not None:
+            os.close(self._owner_lock)
+            self._owner_lock = None
 
     async def _ask(self) -> _Answer:
         try:

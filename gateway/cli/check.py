@@ -1,0 +1,102 @@
+"""`gateway check`: what is wrong, before a start or beside a running gateway.
+
+Responsible for running all checks at once within a bounded time and for printing what they found.
+`cli.findings` has the checks. Exit code 1 when one of them failed; warnings do not count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from gateway.cli.session import REFUSED, carry_out, config_option
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from gateway.cli.findings import Finding
+    from gateway.config import Settings
+
+LIMIT_SECONDS: Final = 9.0
+CANCEL_LIMIT_SECONDS: Final = 1.0
+
+_MARKS: Final = {"ok": "✓", "warning": "!", "failed": "✗"}
+
+
+@click.command("check")
+@config_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def command(config_path: str | None, *, as_json: bool) -> None:
+    """Say what is wrong with the configuration or the servers, before a start.
+
+    Starts an embedded Redis for the time of the check, and registers the ACME account if there is
+    none yet; writes nothing to a zone.
+    """
+    from gateway.cli.findings import Finding, State
+    from gateway.config import ConfigInvalid, find_file, load_settings
+
+    given = None if config_path is None else Path(config_path)
+    path = find_file(given, os.environ)
+    try:
+        settings = load_settings(path, os.environ)
+    except ConfigInvalid as invalid:
+        faults = [Finding("config", State.FAILED, fault) for fault in invalid.faults]
+        sys.exit(_report(faults, as_json=as_json))
+    config = Finding("config", State.OK, f"{path or 'The environment'} is valid.")
+    sys.exit(carry_out(_check(settings, config, as_json=as_json)))
+
+
+async def _check(settings: Settings, config: Finding, *, as_json: bool) -> int:
+    from gateway.cli.findings import Finding, State, all_checks
+
+    found: dict[str, list[Finding]] = {"config": [config]}
+    tasks: dict[str, asyncio.Task[None]] = {}
+    for about, check in all_checks(settings).items():
+        found[about] = []
+        tasks[about] = asyncio.create_task(_collect(check, found[about]))
+    await asyncio.wait(tasks.values(), timeout=LIMIT_SECONDS)
+    late = [about for about, task in tasks.items() if not task.done()]
+    for about in late:
+        text = f"Not done within {LIMIT_SECONDS:g} s."
+        found[about].append(Finding(about, State.FAILED, text))
+        tasks[about].cancel()
+    for about in tasks.keys() - set(late):
+        tasks[about].result()  # a fault of the check itself is raised here
+    exit_code = _report(list(itertools.chain(*found.values())), as_json=as_json)
+    if late:
+        # Whoever hangs shall not hold up the answer: neither the loop's end nor Python's waits,
+        # which would be for the thread that reads from the authority.
+        await asyncio.wait([tasks[about] for about in late], timeout=CANCEL_LIMIT_SECONDS)
+        sys.stdout.flush()
+        os._exit(exit_code)
+    return exit_code
+
+
+async def _collect(check: AsyncIterator[Finding], into: list[Finding]) -> None:
+    async for finding in check:
+        into.append(finding)  # noqa: PERF401  (at once: what comes before a hang is kept)
+
+
+def _report(findings: Sequence[Finding], *, as_json: bool) -> int:
+    """Print what was found; returns the exit code."""
+    failed = any(finding.state == "failed" for finding in findings)
+    if as_json:
+        checks = [asdict(finding) for finding in findings]
+        click.echo(json.dumps({"ok": not failed, "checks": checks}))
+    else:
+        for finding in findings:
+            click.echo(_line(finding))
+    return REFUSED if failed else 0
+
+
+def _line(finding: Finding) -> str:
+    line = f"{_MARKS[finding.state]} {finding.part}: {finding.finding}"
+    return f"{line} → {finding.remedy}" if finding.remedy else line

@@ -1,0 +1,92 @@
+"""The text of the first `gateway.toml`: every key once, the ones most people keep as they are.
+
+Written for somebody who reads it from top to bottom before the first start. A line that begins with
+`#` and no space is a setting to take over by removing the `#`: with all of them removed the file is
+valid, too (tests see to it). Called by `cli.init`.
+"""
+
+from typing import Final
+
+_STARTER: Final = """\
+# Configuration of the gateway. docs/configuration.md explains every key.
+#
+# Lines with # and a space explain. Lines with # and no space are settings: remove the # and adapt.
+# Relative paths start at this file's folder. Every secret can also be given as the path of a
+# file (secret_file instead of secret), and every setting as an environment variable
+# (GATEWAY_HTTP__LISTEN is listen in [http]).
+#
+# See what is wrong, before a start:   gateway check --config gateway.toml
+# Start:                               gateway serve --config gateway.toml
+
+# Where the gateway keeps what is its own; made at the first start.
+state_dir = "state"
+
+# Seals every private key that lies in Redis. Back it up: without it they are lost.
+keyring_file = "keyring"
+
+[admin]
+# SHA-256 of the admin token, in hex. Who has the token provisions clients.
+token_sha256 = "{token_sha256}"
+
+[http]
+# Plain HTTP. Put a proxy with TLS in front before other machines may reach it.
+listen = "127.0.0.1:8053"
+
+[redis]
+# "embedded": a Redis of its own on a socket in state_dir. Several machines share one by a URL such
+# as "redis://redis.example.net:6379/0"; it should have appendonly yes and appendfsync always.
+url = "embedded"
+
+[log]
+# debug, info, warning or error
+level = "info"
+# console (for people) or json (for programs)
+format = "console"
+
+# One [[zones]] table for each zone that the gateway may write to. At the DNS server, allow the key
+# to update and to query the zone.
+#[[zones]]
+#name = "example.org"
+# Host, or host:port: the server that takes updates (RFC 2136).
+#primary = "192.0.2.53"
+# The servers that must know a challenge before the authority is told; without this line those of
+# the zone's NS RRset, at nameserver_port.
+#servers = ["192.0.2.53", "198.51.100.53"]
+#nameserver_port = 53
+
+#[zones.tsig]
+# As in the server's configuration. `tsig-keygen gateway` makes a key.
+#name = "gateway"
+# hmac-sha256, hmac-sha384 or hmac-sha512
+#algorithm = "hmac-sha256"
+# A file with nothing but the base64 secret, readable by the gateway alone.
+#secret_file = "tsig-secret"
+
+# The certificate authority (ACME). Without this table certificates are off.
+#[acme]
+#directory = "https://acme-v02.api.letsencrypt.org/directory"
+# Where the authority writes to when something is wrong.
+#contact = ["mailto:hostmaster@example.org"]
+# PEM file, for an authority whose own HTTPS certificate the system does not know.
+#ca_bundle = "authority.pem"
+# ecdsa-p256, ecdsa-p384, rsa-2048, rsa-3072 or rsa-4096
+#key_type = "ecdsa-p256"
+# Renew after this share of a certificate's lifetime.
+#renew_at = 0.66
+
+# For authorities that want an account of theirs (external account binding).
+#[acme.eab]
+#key_id = "key-1"
+#hmac_key_file = "eab-hmac-key"
+
+[worker]
+# Whether `gateway serve` issues and renews as well; `gateway worker` does nothing else.
+enabled = true
+# How many issuances move at once.
+concurrency = 32
+"""
+
+
+def starter_text(admin_token_sha256: str) -> str:
+    """The file's text with the digest of a fresh admin token."""
+    return _STARTER.format(token_sha256=admin_token_sha256)
