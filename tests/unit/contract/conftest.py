@@ -5,8 +5,8 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "contract",
     deadline=None,
-    derandomize=False,
-    max_examples=1500,
+    derandomize=True,
+    max_examples=75,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("contract")
