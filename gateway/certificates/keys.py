@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Final
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -33,6 +33,16 @@ MAX_CHAIN_CERTIFICATES: Final = 10
 MAX_CHAIN_CHARACTERS: Final = 262144
 
 _PEM_LABEL: Final = re.compile(r"-----BEGIN ([^-]*)-----")
+
+# All that `cryptography` raises for certificates that it can't make sense of.
+_UNREADABLE: Final = (
+    ValueError,
+    TypeError,
+    UnsupportedAlgorithm,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
 
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
@@ -117,7 +127,7 @@ def check_certificate(
         not_before_ms=_milliseconds(leaf.not_valid_before_utc),
         not_after_ms=_milliseconds(leaf.not_valid_after_utc),
         serial_hex=f"{leaf.serial_number:x}",
-        issuer=leaf.issuer.rfc4514_string(),
+        issuer=_issuer(leaf),
     )
 
 
@@ -137,7 +147,7 @@ def _parse_chain(chain_pem: str) -> list[x509.Certificate]:
         raise CertificateWrong("the chain is not made of PEM certificates")
     try:
         chain = x509.load_pem_x509_certificates(chain_pem.encode())
-    except ValueError:
+    except _UNREADABLE:
         raise CertificateWrong("the chain holds a certificate that cannot be parsed") from None
     if len(chain) > MAX_CHAIN_CERTIFICATES:
         raise CertificateWrong("the chain is too long")
@@ -147,7 +157,7 @@ def _parse_chain(chain_pem: str) -> list[x509.Certificate]:
 def _check_key(leaf: x509.Certificate, private_key_pem: bytes) -> None:
     try:
         public_key = leaf.public_key()
-    except ValueError:
+    except _UNREADABLE:
         raise CertificateWrong("the certificate's public key cannot be read") from None
     if _spki(public_key) != _spki(_load_key(private_key_pem).public_key()):
         raise CertificateWrong("the certificate is for another key")
@@ -163,8 +173,8 @@ def _check_names(leaf: x509.Certificate, hostname: str) -> None:
         common_names = _common_names(leaf)
     except x509.ExtensionNotFound:
         raise CertificateWrong("the certificate has no subject alternative name") from None
-    except ValueError:
-        raise CertificateWrong("the certificate's extensions cannot be read") from None
+    except _UNREADABLE:
+        raise CertificateWrong("the certificate's names cannot be read") from None
     if list(extension.value) != [x509.DNSName(hostname)]:
         raise CertificateWrong("the certificate is not for exactly the one hostname")
     if any(name != hostname for name in common_names):
@@ -182,13 +192,13 @@ def _common_names(leaf: x509.Certificate) -> list[str | bytes]:
 def _check_issued(certificate: x509.Certificate, issuer: x509.Certificate) -> None:
     try:
         certificate.verify_directly_issued_by(issuer)
-    except (ValueError, TypeError, InvalidSignature):
+    except (*_UNREADABLE, InvalidSignature):
         raise CertificateWrong(
             "the chain is out of order: a certificate is not signed by the one after it"
         ) from None
     try:
         constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints)
-    except (x509.ExtensionNotFound, ValueError):
+    except (*_UNREADABLE, x509.ExtensionNotFound):
         raise CertificateWrong("an issuer in the chain is not a CA certificate") from None
     if not constraints.value.ca:
         raise CertificateWrong("an issuer in the chain is not a CA certificate")
@@ -199,6 +209,13 @@ def _check_time(certificate: x509.Certificate, now_utc: datetime) -> None:
         raise CertificateWrong("a certificate of the chain is not valid yet")
     if now_utc >= certificate.not_valid_after_utc:
         raise CertificateWrong("a certificate of the chain has expired")
+
+
+def _issuer(leaf: x509.Certificate) -> str:
+    try:
+        return leaf.issuer.rfc4514_string()
+    except _UNREADABLE:
+        raise CertificateWrong("the certificate's issuer cannot be read") from None
 
 
 def _milliseconds(moment: datetime) -> int:

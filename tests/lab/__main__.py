@@ -9,43 +9,27 @@ import argparse
 import json
 import signal
 import sys
-from types import FrameType
-from typing import NoReturn
 
+from tests.lab.ending import AskedToEnd, end_on_signals
 from tests.lab.lab import LabOptions, running_lab
 from tests.lab.process import LabFault
-
-_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
-class _AskedToEnd(BaseException):
-    """Raised by a signal wherever the lab is; its clean-up is on the way out."""
 
 
 def main() -> int:
     """Run the lab; return the exit status."""
     options = _read_options()
-    for number in _ENDING_SIGNALS:
-        signal.signal(number, _end)
+    end_on_signals()
     try:
         with running_lab(options) as lab:
             sys.stdout.write(f"{json.dumps(lab.describe())}\n")
             sys.stdout.flush()
             while True:
                 signal.pause()
-    except _AskedToEnd:
+    except AskedToEnd:
         return 0
     except LabFault as fault:
         sys.stderr.write(f"lab: {fault}\n")
         return 1
-
-
-def _end(number: int, frame: FrameType | None) -> NoReturn:
-    del number, frame
-    # A second ^C must not cut the clean-up short.
-    for ending in _ENDING_SIGNALS:
-        signal.signal(ending, signal.SIG_IGN)
-    raise _AskedToEnd
 
 
 def _read_options() -> LabOptions:

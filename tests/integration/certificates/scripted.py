@@ -51,11 +51,14 @@ class ScriptedCa:
                 self._connection, _ = self.listener.accept()
             except OSError:
                 return
-            with self._connection, self._connection.makefile("rb") as stream:
+            with (
                 # A client that had enough of a long answer resets the connection.
-                with contextlib.suppress(OSError):
-                    while self._answer(stream):
-                        pass
+                contextlib.suppress(OSError),
+                self._connection as connection,
+                connection.makefile("rb") as stream,
+            ):
+                while self._answer(stream):
+                    pass
 
     def close(self) -> None:
         """Wake the serving thread up wherever it waits, and end it."""

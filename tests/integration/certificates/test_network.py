@@ -3,6 +3,7 @@
 import base64
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -10,6 +11,8 @@ from itertools import count
 
 import pytest
 
+from gateway.certificates.accounts import StoredAccount
+from gateway.certificates.authority import Authority, AuthoritySettings
 from gateway.certificates.authority.caller import DIRECTORY_SECONDS, Caller
 from gateway.certificates.authority.faults import Operation
 from gateway.certificates.authority.network import MAX_BODY_BYTES, MAX_NONCE_RETRIES, Network, Post
@@ -17,6 +20,7 @@ from gateway.certificates.authority.replies import Reply
 from gateway.certificates.authority.signing import load_signer
 from gateway.certificates.keys import KeyType, new_private_key
 from gateway.certificates.orders import AuthorityFault, FaultKind
+from tests.integration.certificates.issuing import MemoryAccountStore
 from tests.integration.certificates.scripted import (
     CUT,
     ScriptedCa,
@@ -169,6 +173,25 @@ def test_ca_is_unreachable_when_it_does_not_answer_in_time(network: Network, sch
     assert caught.value.detail.endswith("in time")
 
 
+def test_ca_is_unreachable_when_it_does_not_speak_tls(network: Network) -> None:
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        greeter = threading.Thread(target=greet, args=[listener])
+        greeter.start()
+        with pytest.raises(AuthorityFault) as caught:
+            network.get(f"https://{LOOPBACK}:{listener.getsockname()[1]}/dir", soon())
+        greeter.join()
+    assert caught.value.kind is FaultKind.UNREACHABLE
+    assert caught.value.detail.startswith("no TLS connection to the CA")
+
+
+def greet(listener: socket.socket) -> None:
+    """Speak first, as a mail server does."""
+    connection, _ = listener.accept()
+    with connection:
+        connection.sendall(b"220 mail.example.test\r\n")
+        connection.recv(65536)
+
+
 def test_ca_is_unreachable_when_its_answer_does_not_end() -> None:
     ticks = count()
     network = new_network(lambda: float(next(ticks)))
@@ -233,6 +256,8 @@ def directory(ca: ScriptedCa) -> bytes:
 
 
 class Clock:
+    """A clock that the test sets."""
+
     def __init__(self) -> None:
         self.seconds = 0.0
 
@@ -245,32 +270,38 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture
+def timed_network(clock: Clock) -> Iterator[Network]:
+    """A network whose time stands still unless the test moves it."""
+    network = new_network(clock)
+    yield network
+    network.close()
+
+
 def new_caller(network: Network, ca: ScriptedCa, clock: Clock) -> Caller:
     return Caller(network, f"{ca.url}/dir", now_utc=lambda: NOW, monotonic=clock)
 
 
-def test_directory_is_read_once_an_hour(clock: Clock) -> None:
-    network = new_network(clock)
+def test_directory_is_read_once_an_hour(timed_network: Network, clock: Clock) -> None:
     with scripted_ca([]) as ca:
         ca.steps += [directory(ca), NEW_NONCE, *[answer(200, b"{}", nonce="AAAA")] * 2]
         ca.steps += [directory(ca), answer(200, b"{}")]
-        caller = new_caller(network, ca, clock)
+        caller = new_caller(timed_network, ca, clock)
         caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
         clock.seconds = DIRECTORY_SECONDS - 1
         caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
         clock.seconds = DIRECTORY_SECONDS
         caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
-        network.close()
-    paths = [one.path for one in ca.seen]
+        paths = [one.path for one in ca.seen]
     assert paths == ["/dir", "/newNonce", "/newOrder", "/newOrder", "/dir", "/newOrder"]
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b"{}", b'{"newNonce":5}'])
 def test_directory_that_is_none_is_the_fault_of_the_server(
-    network: Network, clock: Clock, body: bytes
+    timed_network: Network, clock: Clock, body: bytes
 ) -> None:
     with scripted_ca([answer(200, body)]) as ca, pytest.raises(AuthorityFault) as caught:
-        new_caller(network, ca, clock).read_directory()
+        new_caller(timed_network, ca, clock).read_directory()
     assert caught.value.kind is FaultKind.SERVER_ERROR
 
 
@@ -284,26 +315,63 @@ def test_directory_that_is_none_is_the_fault_of_the_server(
     ],
 )
 def test_fault_is_that_of_the_nonce_when_the_ca_hands_out_none(
-    clock: Clock, refusal: bytes, kind: FaultKind, retry_after_seconds: float | None
+    timed_network: Network,
+    clock: Clock,
+    refusal: bytes,
+    kind: FaultKind,
+    retry_after_seconds: float | None,
 ) -> None:
-    network = new_network(clock)
     with scripted_ca([]) as ca:
         ca.steps += [directory(ca), refusal]
-        caller = new_caller(network, ca, clock)
+        caller = new_caller(timed_network, ca, clock)
         with pytest.raises(AuthorityFault) as caught:
             caller.call(Operation.READ_ORDER, f"{ca.url}/order", READ, SIGNER)
-    network.close()
     assert (caught.value.kind, caught.value.retry_after_seconds) == (kind, retry_after_seconds)
 
 
-def test_conflict_keeps_the_words_of_the_ca(clock: Clock) -> None:
-    network = new_network(clock)
+def test_conflict_keeps_the_words_of_the_ca(timed_network: Network, clock: Clock) -> None:
     body = b'{"type":"urn:ietf:params:acme:error:alreadyReplaced","detail":"replaced before"}'
     with scripted_ca([]) as ca:
         ca.steps += [directory(ca), NEW_NONCE, answer(409, body)]
-        caller = new_caller(network, ca, clock)
+        caller = new_caller(timed_network, ca, clock)
         with pytest.raises(AuthorityFault) as caught:
             caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
-    network.close()
     assert caught.value.kind is FaultKind.MALFORMED
     assert caught.value.detail == "alreadyReplaced: replaced before"
+
+
+async def test_account_is_refused_when_it_was_deactivated() -> None:
+    with scripted_ca([]) as ca:
+        ca.steps += [directory(ca), NEW_NONCE]
+        ca.steps += [answer(200, b'{"status":"deactivated"}', location=f"{ca.url}/account/1")]
+        store = MemoryAccountStore()
+        authority = Authority(settings(ca), store)
+        with pytest.raises(AuthorityFault) as caught:
+            await authority.ensure_account()
+        await authority.close()
+    assert caught.value.kind is FaultKind.ACCOUNT_REFUSED
+    assert store.urls == []
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"-----BEGIN CERTIFICATE-----\n\xff"])
+async def test_certificate_that_is_not_pem_is_the_fault_of_the_server(body: bytes) -> None:
+    with scripted_ca([]) as ca:
+        ca.steps += [directory(ca), NEW_NONCE, answer(200, body)]
+        account = StoredAccount(new_private_key(KeyType.ECDSA_P256), f"{ca.url}/account/1")
+        authority = Authority(settings(ca), MemoryAccountStore(account))
+        with pytest.raises(AuthorityFault) as caught:
+            await authority.fetch_certificate(f"{ca.url}/certificate/1")
+        await authority.close()
+    assert caught.value.kind is FaultKind.SERVER_ERROR
+    assert ca.seen[-1].headers["accept"] == "application/pem-certificate-chain"
+
+
+def settings(ca: ScriptedCa) -> AuthoritySettings:
+    return AuthoritySettings(
+        directory_url=f"{ca.url}/dir",
+        ca_bundle=None,
+        contact=(),
+        eab_key_id=None,
+        eab_hmac_key=None,
+        user_agent="gateway-tests/1",
+    )

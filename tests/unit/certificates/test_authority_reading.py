@@ -15,6 +15,7 @@ from gateway.certificates.authority.signing import load_signer
 from gateway.certificates.keys import KeyType, new_private_key
 from gateway.certificates.orders import AuthorityFault, AuthorizationView, FaultKind, OrderView
 from tests.unit.certificates.issuing import NOW
+from tests.unit.certificates.properties import untimed
 
 CA = "https://ca.example.test"
 SIGNER = load_signer(new_private_key(KeyType.ECDSA_P256), f"{CA}/account/1")
@@ -223,11 +224,13 @@ def fault_kind(read: Callable[[], object]) -> FaultKind | None:
     return None
 
 
+@untimed
 @given(st.sampled_from(sorted({*ORDER, "error", "certificate"})), VALUES)
 def test_order_with_any_value_in_any_place_is_read_or_refused(key: str, value: object) -> None:
     assert fault_kind(lambda: order({**ORDER, key: value})) in (None, FaultKind.SERVER_ERROR)
 
 
+@untimed
 @given(st.sampled_from(["type", "url", "status", "token", "error"]), VALUES)
 def test_challenge_with_any_value_in_any_place_is_read_or_refused(key: str, value: object) -> None:
     body = copy.deepcopy(AUTHORIZATION)

@@ -14,6 +14,7 @@ from gateway.certificates.authority.replies import (
     read_problem,
     read_retry_after,
 )
+from tests.unit.certificates.properties import untimed
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 
@@ -61,12 +62,14 @@ def test_retry_after_date_does_not_depend_on_the_zone_of_the_clock() -> None:
     assert read_retry_after("Sun, 29 Nov 2026 12:01:30 GMT", far_away) == 90
 
 
+@untimed
 @given(st.text())
 def test_retry_after_never_raises_and_is_bounded(text: str) -> None:
     seconds = read_retry_after(text, NOW)
     assert seconds is None or 0 <= seconds <= MAX_RETRY_AFTER_SECONDS
 
 
+@untimed
 @given(st.text(max_size=3000))
 def test_line_is_bounded_and_visible(text: str) -> None:
     line = one_line(text)
@@ -85,6 +88,7 @@ def test_line_is_cut_where_it_is_too_long() -> None:
     assert one_line("x" * 10_000_000) == "x" * 499 + "…"
 
 
+@untimed
 @given(JSON | st.dictionaries(PROBLEM_KEYS, JSON))
 def test_problem_never_raises(value: object) -> None:
     problem = read_problem(value)

@@ -1,5 +1,6 @@
 """Keys, requests, and every kind of certificate that is not the one that was asked for."""
 
+import base64
 import ipaddress
 from collections.abc import Callable
 from datetime import timedelta
@@ -8,6 +9,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from hypothesis import given, strategies as st
 
 from gateway.certificates.keys import (
     MAX_CHAIN_CERTIFICATES,
@@ -18,6 +20,7 @@ from gateway.certificates.keys import (
     new_private_key,
 )
 from tests.unit.certificates.issuing import DAY, NOW, load_key, new_root, pem
+from tests.unit.certificates.properties import untimed
 
 HOSTNAME = "relay.cluster-a.example.test"
 ROOT = new_root()
@@ -218,6 +221,48 @@ NOT_A_CHAIN = {
 def test_certificate_is_refused_when_it_is_not_a_chain(chain: str) -> None:
     with pytest.raises(CertificateWrong, match="chain"):
         check_certificate(chain, KEY, HOSTNAME, NOW)
+
+
+def _changed(old: bytes, new: bytes) -> str:
+    der = LEAF.public_bytes(Encoding.DER)
+    assert len(old) == len(new)
+    assert der.count(old) == 1
+    return pem(x509.load_der_x509_certificate(der.replace(old, new)), INTERMEDIATE.certificate)
+
+
+# The curve's object identifier becomes one that nobody knows, the name's text no text.
+UNREADABLE = {
+    "public key": (bytes.fromhex("2a8648ce3d030107"), bytes.fromhex("2a8648ce3d030177")),
+    "names": (b"\x82\x1crelay.", b"\x82\x1c\xffelay."),
+}
+
+
+@pytest.mark.parametrize("part", UNREADABLE)
+def test_certificate_is_refused_when_a_part_of_it_cannot_be_read(part: str) -> None:
+    with pytest.raises(CertificateWrong, match=f"{part} cannot be read"):
+        check_certificate(_changed(*UNREADABLE[part]), KEY, HOSTNAME, NOW)
+
+
+def test_certificate_is_refused_when_its_issuer_cannot_be_read() -> None:
+    leaf = ROOT.issue(KEY, NAMES).public_bytes(Encoding.DER)
+    # No issuer follows that would have to have signed it; the name's text becomes no text.
+    changed = x509.load_der_x509_certificate(leaf.replace(b"\x0c\x04root", b"\x0c\x04\xffoot"))
+    with pytest.raises(CertificateWrong, match="issuer cannot be read"):
+        check_certificate(pem(changed), KEY, HOSTNAME, NOW)
+
+
+@untimed
+@given(st.data())
+@pytest.mark.filterwarnings("ignore")  # `cryptography` warns of what it tolerates
+def test_certificate_is_refused_when_any_signed_byte_of_it_was_changed(data: st.DataObject) -> None:
+    der = bytearray(LEAF.public_bytes(Encoding.DER))
+    signed = LEAF.tbs_certificate_bytes
+    place = data.draw(st.integers(0, len(signed) - 1)) + der.index(signed)
+    der[place] ^= data.draw(st.integers(1, 255))
+    text = base64.encodebytes(der).decode()
+    changed = f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n"
+    with pytest.raises(CertificateWrong):
+        check_certificate(changed + pem(INTERMEDIATE.certificate), KEY, HOSTNAME, NOW)
 
 
 def test_refusal_shows_no_key() -> None:

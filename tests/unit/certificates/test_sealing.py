@@ -15,6 +15,7 @@ from gateway.certificates.sealing import (
     load_keyring,
     new_keyring_text,
 )
+from tests.unit.certificates.properties import untimed
 
 FIRST = ("first", bytes(range(32)))
 SECOND = ("second", bytes(range(32, 64)))
@@ -35,6 +36,7 @@ def write(folder: Path, *lines: str) -> Path:
     return path
 
 
+@untimed
 @given(st.binary(max_size=200), texts, bindings)
 def test_opens_what_was_sealed_with_the_same_words(
     plaintext: bytes, purpose: str, bound_to: list[str]
@@ -43,6 +45,7 @@ def test_opens_what_was_sealed_with_the_same_words(
     assert RING.open(sealed, purpose=purpose, bound_to=bound_to) == plaintext
 
 
+@untimed
 @given(st.binary(max_size=40), st.data())
 def test_does_not_open_when_any_character_was_changed(
     plaintext: bytes, data: st.DataObject
@@ -54,6 +57,7 @@ def test_does_not_open_when_any_character_was_changed(
         RING.open(sealed[:place] + other + sealed[place + 1 :], purpose="p", bound_to=["b"])
 
 
+@untimed
 @given(st.binary(max_size=40), st.data())
 def test_does_not_open_when_it_was_cut(plaintext: bytes, data: st.DataObject) -> None:
     sealed = RING.seal(plaintext, purpose="p", bound_to=["b"])
@@ -62,6 +66,7 @@ def test_does_not_open_when_it_was_cut(plaintext: bytes, data: st.DataObject) ->
         RING.open(sealed[:kept], purpose="p", bound_to=["b"])
 
 
+@untimed
 @given(texts, texts)
 def test_does_not_open_for_another_purpose(purpose: str, other: str) -> None:
     sealed = RING.seal(b"x", purpose=purpose, bound_to=["b"])
@@ -70,6 +75,7 @@ def test_does_not_open_for_another_purpose(purpose: str, other: str) -> None:
             RING.open(sealed, purpose=other, bound_to=["b"])
 
 
+@untimed
 @given(bindings, bindings)
 def test_does_not_open_when_bound_to_something_else(bound_to: list[str], other: list[str]) -> None:
     sealed = RING.seal(b"x", purpose="p", bound_to=bound_to)
@@ -86,6 +92,7 @@ def test_binding_keeps_its_parts_apart() -> None:
         RING.open(sealed, purpose="pab", bound_to=["c"])
 
 
+@untimed
 @given(st.text(max_size=60))
 def test_raises_only_seal_broken_for_any_text(text: str) -> None:
     for candidate in (text, f"v1:first:{text}"):

@@ -1,0 +1,84 @@
+"""The starter file and the page about the configuration say what the code does."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.cli.starter import starter_text
+from gateway.config.faults import Location, keys_at
+from tests.unit.config.conftest import SECRET_BASE64, TOKEN_SHA256, Load
+
+TABLES: tuple[Location, ...] = (
+    (),
+    ("admin",),
+    ("http",),
+    ("redis",),
+    ("log",),
+    ("zones", 0),
+    ("zones", 0, "tsig"),
+    ("acme",),
+    ("acme", "eab"),
+    ("worker",),
+)
+TABLE_NAMES = {part for table in TABLES for part in table}
+KEYS = [
+    ".".join(str(part) for part in (*table, key) if part != 0)
+    for table in TABLES
+    for key in keys_at(table)
+    if key not in TABLE_NAMES
+]
+DOCUMENT = Path(__file__).parents[3] / "docs" / "configuration.md"
+
+
+def uncommented(text: str) -> str:
+    return re.sub(r"^#(?=[a-z\[])", "", text, flags=re.MULTILINE)
+
+
+def test_starter_is_valid_as_it_is(load: Load) -> None:
+    settings = load(starter_text(TOKEN_SHA256))
+    assert settings.admin.token_sha256 == TOKEN_SHA256
+    assert settings.zones == ()
+
+
+def test_starter_is_valid_with_every_setting_taken_over(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "tsig-secret").write_text(SECRET_BASE64)
+    (tmp_path / "eab-hmac-key").write_text("a" * 32)
+    text = uncommented(starter_text(TOKEN_SHA256)).replace("ca_bundle = ", "#")
+    settings = load(text)
+    assert [zone.name for zone in settings.zones] == ["example.org"]
+    assert settings.acme is not None
+    assert settings.acme.eab is not None
+
+
+def test_starter_states_the_defaults(load: Load) -> None:
+    minimal = load(f'[admin]\ntoken_sha256 = "{TOKEN_SHA256}"')
+    assert load(starter_text(TOKEN_SHA256)) == minimal
+
+
+def test_starter_has_every_key() -> None:
+    table = tomllib.loads(uncommented(starter_text(TOKEN_SHA256)))
+    assert _without_forms(_keys_of(table)) == _without_forms(KEYS)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_page_explains_every_key_and_its_variable(key: str) -> None:
+    text = DOCUMENT.read_text("utf-8")
+    variable = f"GATEWAY_{key.upper().replace('.', '__')}".replace("ZONES__", "ZONES__0__")
+    assert f"`{key}`" in text
+    assert f"`{variable}`" in text
+
+
+def _keys_of(table: dict[str, Any], prefix: str = "") -> list[str]:
+    keys = []
+    for key, value in table.items():
+        inner = value[0] if key == "zones" else value
+        keys += _keys_of(inner, f"{prefix}{key}.") if isinstance(inner, dict) else [prefix + key]
+    return keys
+
+
+def _without_forms(keys: list[str]) -> set[str]:
+    """A secret counts once, whether it is given inline or as a file."""
+    return {key.removesuffix("_file") for key in keys}
