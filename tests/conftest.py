@@ -8,12 +8,17 @@ import secrets
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.lab.bind import BindPair, start_bind_pair
 from tests.lab.gateway import start_gateway, write_gateway_config
 from tests.lab.lab import Lab
 from tests.lab.pebble import PebbleProcess, start_pebble
 from tests.lab.redis import RedisProcess, start_redis
+
+# How long an example takes depends on what else the machine does; no test asserts time.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FIRST_GUESS_MS: Final = 2_000
+FIRST_GUESS_MS: Final = 1_000
 SHORTEST_MS: Final = 100
 LONGEST_MS: Final = 60_000
 _WEIGHT: Final = 0.2

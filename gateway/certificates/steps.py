@@ -17,7 +17,7 @@ import structlog
 from gateway.certificates import events
 from gateway.certificates.events import Command
 from gateway.certificates.keys import CertificateWrong, check_certificate, csr_for, new_private_key
-from gateway.certificates.orders import AuthorityFault
+from gateway.certificates.orders import AuthorityFault, FaultKind
 from gateway.certificates.renewal import renewal_times
 from gateway.certificates.states import Issuance, StoredCertificate
 from gateway.dns.errors import DnsFault
@@ -105,6 +105,9 @@ class Steps:
             return events.AuthorityFailed(fault.kind, fault.detail, fault.retry_after_seconds)
         except DnsFault as fault:
             return events.ZoneFailed(fault.detail, fault.retry_after_seconds)
+        except TimeoutError:
+            detail = f"the step was not done within {STEP_BOUND_SECONDS:.0f} seconds"
+            return events.AuthorityFailed(FaultKind.UNREACHABLE, detail)
         except CertificateWrong as fault:
             return events.CertificateRejected(fault.reason)
         except StoreUnavailable:

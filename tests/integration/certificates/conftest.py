@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from gateway.certificates.authority import Authority, AuthoritySettings
-from tests.integration.certificates.issuing import MemoryAccountStore, settings_for
+from tests.integration.certificates.issuing import ZONE, MemoryAccountStore, settings_for
 from tests.lab.pebble import PebbleProcess
 
 MakeAuthority = Callable[..., Authority]
@@ -32,3 +32,9 @@ async def authority(pebble: PebbleProcess, make_authority: MakeAuthority) -> Aut
     authority = make_authority(settings_for(pebble))
     await authority.ensure_account()
     return authority
+
+
+@pytest.fixture
+def hostname(fresh_label: str) -> str:
+    """A hostname that no other test uses."""
+    return f"relay.{fresh_label}.{ZONE}"

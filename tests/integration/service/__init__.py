@@ -1,0 +1,1 @@
+"""The whole service over HTTP: real gateways, BIND, Pebble and Redis."""
