@@ -10,7 +10,6 @@ are only looked for when the text has an escape that could spell one.
 """
 
 import json
-import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ MAX_BODY_BYTES: Final = 65_536
 MAX_DEPTH: Final = 32
 
 # No double has more than 309 digits before its point; Python's own limit can be switched off.
-_MAX_NUMBER_CHARACTERS: Final = 400
+_MAX_INTEGER_CHARACTERS: Final = 400
 # A text ends at its quote or, in a broken body, where the body ends: always found in one pass.
 _TEXT: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _BRACKET: Final = re.compile(r"[][{}]")
@@ -104,7 +103,6 @@ def _parse_json(body: bytes) -> object:
             text,
             object_pairs_hook=_distinct,
             parse_constant=_refuse_constant,
-            parse_float=_float,
             parse_int=_int,
         )
         if _SURROGATE_ESCAPE.search(text):
@@ -142,21 +140,9 @@ def _refuse_constant(name: str) -> object:
     raise EnvelopeInvalid(f"The body holds {name}, which is not JSON.")
 
 
-def _int(digits: str) -> int:
-    _refuse_long_number(digits)
-    return int(digits)
+def _int(digits: str) -> int | float:
+    """A whole number; one that no field could ever take as the infinity it overflows to.
 
-
-def _float(digits: str) -> float:
-    _refuse_long_number(digits)
-    number = float(digits)
-    if math.isinf(number):
-        raise EnvelopeInvalid("The body holds a number that is too large.")
-    return number
-
-
-def _refuse_long_number(digits: str) -> None:
-    if len(digits) > _MAX_NUMBER_CHARACTERS:
-        raise EnvelopeInvalid(
-            f"The body holds a number of more than {_MAX_NUMBER_CHARACTERS} characters."
-        )
+    Python refuses to read integers of thousands of digits, and reads the long ones slowly.
+    """
+    return int(digits) if len(digits) <= _MAX_INTEGER_CHARACTERS else float(digits)
