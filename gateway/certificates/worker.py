@@ -40,6 +40,7 @@ LEASE_MS: Final = 12_000
 
 STOP_BOUND_SECONDS: Final = 6.0
 STORE_RETRY_SECONDS: Final = 1.0
+BROKEN_PAUSE_MS: Final = 60_000
 
 POLL_SECONDS: Final = 0.5
 POLL_LIMIT_PER_BUCKET: Final = 16
@@ -85,6 +86,7 @@ class Worker:
         self._places = asyncio.Semaphore(concurrency)
         self._active: dict[Hostname, asyncio.Task[None]] = {}
         self._again: set[Hostname] = set()
+        self._broken_until_ms: dict[Hostname, int] = {}
         self._stopping = False
         self.last_poll_ms: int | None = None
 
@@ -125,8 +127,11 @@ class Worker:
             _log.warning("due queues unreadable", error=str(fault))
             return
         self.last_poll_ms = self._now_ms()
+        now_ms = self.last_poll_ms
+        broken = self._broken_until_ms.items()
+        self._broken_until_ms = {name: until for name, until in broken if until > now_ms}
         for hostname in hostnames:
-            if hostname not in self._active:
+            if hostname not in self._active and hostname not in self._broken_until_ms:
                 self.kick(hostname)
 
     async def _work_in_turn(self, hostname: Hostname) -> None:
@@ -140,6 +145,7 @@ class Worker:
                 asyncio.get_running_loop().call_later(STORE_RETRY_SECONDS, self.kick, hostname)
             except Exception:  # noqa: BLE001 (a broken document must not stop the others)
                 _log.exception("work broke", hostname=hostname)
+                self._broken_until_ms[hostname] = self._now_ms() + BROKEN_PAUSE_MS
 
     async def _work(self, hostname: Hostname) -> None:
         document = await self._lease(hostname)

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from tests.integration.dns.hand import Hand
-from tests.integration.service.calling import CONTEXT, RELEASE, Ownership, World
+from tests.integration.service.calling import CONTEXT, GET, RELEASE, Ownership, World
 from tests.lab.gateway import start_gateway, write_gateway_config
 from tests.lab.lab import Lab
 from tests.lab.pebble import start_pebble
@@ -219,6 +219,25 @@ def test_restart_in_the_middle_goes_on_with_the_same_order(
     assert mine.certificate()
     assert order
     assert orders_placed(service_lab) == before + 1
+
+
+def test_document_nobody_can_read_stops_no_other_hostname(
+    service_lab: Lab, world: World, mine: Ownership
+) -> None:
+    mine.certificate()
+    with redis.Redis.from_url(service_lab.redis.url, decode_responses=True) as connection:
+        (name,) = connection.scan_iter(match=f"*:host:{mine.hostname}")
+        connection.hset(name, "certificate", '{"of": "a newer release"}')
+        connection.zadd(f"{name.split(':host:', maxsplit=1)[0]}:due", {mine.hostname: 0})
+        logs = [gateway.process.log_file for gateway in service_lab.gateways]
+        wait_until(
+            lambda: any("work broke" in log.read_text() for log in logs), "the worker has met it"
+        )
+        refusal = mine.caller.refused(GET, ownership=mine.wire)
+        assert refusal["code"] == "internal"
+        assert any(refusal["incidentId"] in log.read_text() for log in logs)
+        assert world.ownership().certificate()
+        connection.delete(name)
 
 
 @pytest.mark.parametrize(("key_type", "size"), [("rsa-2048", 2048), ("ecdsa-p384", 384)])
