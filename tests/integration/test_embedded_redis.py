@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
-from redis.exceptions import ConnectionError as RedisConnectionError
 
 import gateway.store.embedded
 from gateway.store.embedded import EmbeddedRedis, EmbeddedRedisFault
@@ -117,11 +116,16 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 async def until_restarted(state_dir: Path, embedded: EmbeddedRedis, old_pid: int) -> None:
     async def restarted() -> bool:
         try:
-            async with client_of(embedded) as client:
-                await client.ping()
-        except (RedisConnectionError, OSError):
+            reader, writer = await asyncio.open_unix_connection(embedded.socket_path)
+        except OSError:
             return False
-        return pid_of(state_dir) != old_pid
+        try:
+            writer.write(b"PING\r\n")
+            return await reader.readline() == b"+PONG\r\n" and pid_of(state_dir) != old_pid
+        except OSError:
+            return False
+        finally:
+            writer.close()
 
     await until(restarted)
 

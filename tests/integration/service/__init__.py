@@ -1,1 +1,1 @@
-"""The whole service over HTTP, on real BIND, Pebble and Redis: what a client may rely on."""
+"""The whole service over HTTP: real gateways, BIND, Pebble and Redis."""

@@ -1,268 +1,146 @@
-"""Callers of the gateway as the tests need them: an operator, clients, and what they are told.
+"""Calls as any client makes them, over HTTP, and clients with hostnames of their own.
 
-Blocking, as a simple client is; for many calls at once there is `at_once`. Knows the wire only:
-nothing of the gateway's own code is used.
+Used by the tests of this folder. Knows the wire and nothing of the gateway's code.
 """
 
-import json
-import ssl
+import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
-from tests.lab.process import wait_until
+PROVISION = "provisionGatewayClientCredential"
+CONTEXT = "getGatewayClientContext"
+CAPABILITIES = "getGatewayCapabilities"
+SYNC = "syncGatewayClientDnsRecord"
+GET = "getGatewayClientCertificate"
+RELEASE = "releaseGatewayClientCertificate"
 
-Wire = dict[str, Any]
-_T = TypeVar("_T")
-
-ALL_CAPABILITIES = ("readCertificates", "requestCertificates", "syncDnsRecords")
-ADDRESSES = ("198.51.100.0/24", "2001:db8::/32")
-V4 = {"type": "A", "value": "198.51.100.10", "ttl": 300}
-V4_OTHER = {"type": "A", "value": "198.51.100.11", "ttl": 300}
-V6 = {"type": "AAAA", "value": "2001:db8::10", "ttl": 300}
-APP = "cluster-relay:a"
-OTHER_APP = "cluster-relay:b"
-
-ANSWER_LIMIT_SECONDS = 10.0
-ISSUANCE_LIMIT_SECONDS = 30.0
-_ASK_AGAIN_SECONDS = 0.05
+EVERYTHING = ("readCertificates", "requestCertificates", "syncDnsRecords")
+POLL_SECONDS = 0.05
+LIMIT_SECONDS = 30.0
 
 
-@dataclass(frozen=True)
-class Answer:
-    """An answer of the gateway, taken apart."""
-
-    http_status: int
-    headers: httpx.Headers
-    body: Wire
-
-    @property
-    def response(self) -> Wire:
-        """The response of a call that was admitted."""
-        assert "error" not in self.body, self.body
-        assert self.http_status == 200
-        response: Wire = self.body["response"]
-        return response
-
-    @property
-    def status(self) -> str:
-        return str(self.response["status"])
-
-    @property
-    def error(self) -> Wire:
-        """The error of a call that was not; its `data` has the `code`."""
-        assert self.body["response"] is None
-        error: Wire = self.body["error"]
-        return error
-
-    @property
-    def code(self) -> str:
-        return str(self.error["data"]["code"])
+def envelope(method: str, request: object) -> dict[str, object]:
+    return {"method": method, "request": request, "correlation": {"id": "1", "phase": "request"}}
 
 
-class Line:
-    """A way to one or several gateways; calls go to the first unless told otherwise."""
+class Caller:
+    """Calls one gateway's URL; `token` is added to every request unless it has its own."""
 
-    def __init__(self, urls: Sequence[str]) -> None:
-        self.urls = tuple(urls)
-        # No limit of its own: a test says how long an answer may take. One TLS context for all
-        # clients (there is no TLS here, but httpx loads the system's authorities for each).
-        self._http = httpx.Client(
-            trust_env=False, timeout=30, limits=httpx.Limits(max_connections=None), verify=_TLS
-        )
-
-    def close(self) -> None:
-        self._http.close()
-
-    def call(self, method: str, request: Wire, *, at: int = 0) -> Answer:
-        """Make one call in an envelope like the ecosystem's client makes it."""
-        return self.post(
-            {
-                "method": method,
-                "request": request,
-                "response": None,
-                "correlation": {"id": "c-1", "phase": "request"},
-            },
-            at=at,
-        )
-
-    def post(self, envelope: object, *, at: int = 0) -> Answer:
-        return self.post_bytes(json.dumps(envelope).encode(), at=at)
-
-    def post_bytes(
-        self, body: bytes, *, content_type: str = "application/json", at: int = 0
-    ) -> Answer:
-        started = time.monotonic()
-        reply = self._http.post(
-            self.urls[at], content=body, headers={"Content-Type": content_type}
-        )
-        assert time.monotonic() - started < ANSWER_LIMIT_SECONDS, "contract.md: within 10 s"
-        assert reply.headers["cache-control"] == "no-store"
-        return Answer(reply.status_code, reply.headers, reply.json())
-
-    def send(self, method: str, path: str, *, at: int = 0) -> httpx.Response:
-        """Any other HTTP request to a gateway."""
-        return self._http.request(method, httpx.URL(self.urls[at]).join(path))
-
-
-_TLS = ssl.create_default_context()
-
-
-class Operator:
-    """Whoever has the admin token."""
-
-    def __init__(self, line: Line, token: str) -> None:
-        self.line = line
+    def __init__(self, url: str, token: str | None) -> None:
+        self.url = url
         self.token = token
 
-    def provision(self, action: str, spec: Wire, *, at: int = 0, **options: object) -> Answer:
-        request = {"apiToken": self.token, "action": action, "spec": spec, **options}
-        return self.line.call("provisionGatewayClientCredential", request, at=at)
+    def post(self, body: object) -> httpx.Response:
+        return httpx.post(self.url, json=body, trust_env=False, timeout=15)
+
+    def at(self, url: str) -> "Caller":
+        """The same caller at another gateway."""
+        return Caller(url, self.token)
+
+    def answer(self, method: str, **request: object) -> dict[str, Any]:
+        """The whole envelope of an answer."""
+        parameters = {"apiToken": self.token, **request}
+        answer = self.post(envelope(method, parameters))
+        body: dict[str, Any] = answer.json()
+        assert answer.status_code == 200, body
+        assert answer.headers["cache-control"] == "no-store"
+        return body
+
+    def call(self, method: str, **request: object) -> dict[str, Any]:
+        """The response of a call that is admitted."""
+        body = self.answer(method, **request)
+        assert "error" not in body, body
+        response: dict[str, Any] = body["response"]
+        return response
+
+    def refused(self, method: str, **request: object) -> dict[str, Any]:
+        """The error's data of a call that is not."""
+        body = self.answer(method, **request)
+        assert body["response"] is None, body
+        data: dict[str, Any] = body["error"]["data"]
+        return data
 
 
-class Client:
-    """A client with its present token and hostnames of its own."""
+class Ownership:
+    """One ownership of a client: its calls, shortened."""
 
-    def __init__(self, operator: Operator, client_id: str, label: str) -> None:
-        self.operator = operator
-        self.line = operator.line
-        self.client_id = client_id
-        self.label = label
-        self.token = ""
-        self.credential_id = ""
+    def __init__(self, caller: Caller, hostname: str, app_id: str = "relay") -> None:
+        self.caller = caller
+        self.hostname = hostname
+        self.app_id = app_id
 
     @property
-    def hostname(self) -> str:
-        return self.host("relay")
+    def wire(self) -> dict[str, str]:
+        return {"appId": self.app_id, "hostname": self.hostname}
 
-    def host(self, first: str, zone: str = "example.test") -> str:
-        """A hostname that the client's patterns match and that no other test uses."""
-        return f"{first}.{self.label}.{zone}"
+    def at(self, url: str) -> "Ownership":
+        return Ownership(self.caller.at(url), self.hostname, self.app_id)
 
-    def spec(self, **changes: object) -> Wire:
-        """The client's usual policy, changed where wanted."""
-        return {
-            "clientId": self.client_id,
-            "clientType": "cloudly",
-            "hostnamePatterns": [f"**.{self.label}.example.test", f"**.{self.label}.example.net.test"],
-            "allowedDnsRecordAddresses": list(ADDRESSES),
-            "capabilities": list(ALL_CAPABILITIES),
-            **changes,
-        }
+    def publish(self, value: str, ttl: int | None = None) -> dict[str, Any]:
+        record: dict[str, object] = {"type": "AAAA" if ":" in value else "A", "value": value}
+        if ttl is not None:
+            record["ttl"] = ttl
+        return self.caller.call(SYNC, ownership=self.wire, record=record)
 
-    def ensure(self, **changes: object) -> Answer:
-        """Create the client or set its policy; a token that comes with it is used from now on."""
-        return self._with_token(self.operator.provision("ensure", self.spec(**changes)))
+    def withdraw(self) -> dict[str, Any]:
+        return self.caller.call(SYNC, ownership=self.wire, delete=True)
 
-    def rotate(self, **options: object) -> Answer:
-        spec = {"clientId": self.client_id}
-        return self._with_token(self.operator.provision("rotate", spec, **options))
+    def get(self) -> dict[str, Any]:
+        return self.caller.call(GET, ownership=self.wire)
 
-    def revoke(self, *, at: int = 0) -> Answer:
-        return self.operator.provision("revoke", {"clientId": self.client_id}, at=at)
+    def release(self) -> str:
+        status: str = self.caller.call(RELEASE, ownership=self.wire)["status"]
+        return status
 
-    def remove(self, **options: object) -> Answer:
-        return self.operator.provision("remove", {"clientId": self.client_id}, **options)
-
-    def _with_token(self, answer: Answer) -> Answer:
-        if "error" not in answer.body and answer.response["apiToken"] is not None:
-            self.token = answer.response["apiToken"]
-            self.credential_id = answer.response["credential"]["credentialId"]
-        return answer
-
-    def call(self, method: str, *, at: int = 0, **request: object) -> Answer:
-        return self.line.call(method, {"apiToken": self.token, **request}, at=at)
-
-    def context(self, *, at: int = 0) -> Answer:
-        return self.call("getGatewayClientContext", at=at)
-
-    def ownership(self, hostname: str | None = None, app_id: str = APP) -> Wire:
-        return {"appId": app_id, "hostname": hostname or self.hostname}
-
-    def sync(
-        self, record: Wire, hostname: str | None = None, *, app_id: str = APP, at: int = 0
-    ) -> Answer:
-        return self.call(
-            "syncGatewayClientDnsRecord",
-            at=at,
-            ownership=self.ownership(hostname, app_id),
-            record=record,
-        )
-
-    def withdraw(
-        self, hostname: str | None = None, *, app_id: str = APP, at: int = 0
-    ) -> Answer:
-        return self.call(
-            "syncGatewayClientDnsRecord",
-            at=at,
-            ownership=self.ownership(hostname, app_id),
-            delete=True,
-        )
-
-    def certificate(
-        self, hostname: str | None = None, *, app_id: str = APP, at: int = 0
-    ) -> Answer:
-        return self.call(
-            "getGatewayClientCertificate", at=at, ownership=self.ownership(hostname, app_id)
-        )
-
-    def release(self, hostname: str | None = None, *, app_id: str = APP, at: int = 0) -> Answer:
-        return self.call(
-            "releaseGatewayClientCertificate", at=at, ownership=self.ownership(hostname, app_id)
-        )
-
-    def certificate_when(
-        self, status: str, hostname: str | None = None, *, app_id: str = APP, at: int = 0
-    ) -> Wire:
-        """Ask until the answer has this status, then that answer."""
-
-        def ask() -> Wire | None:
-            answer = self.certificate(hostname, app_id=app_id, at=at)
-            return answer.response if answer.status == status else None
-
-        return eventually(ask, f"the certificate is {status}", ISSUANCE_LIMIT_SECONDS)
-
-    def certificate_ready(
-        self, hostname: str | None = None, *, app_id: str = APP, at: int = 0
-    ) -> Wire:
-        """Wait for the certificate."""
-        response = self.certificate_when("ready", hostname, app_id=app_id, at=at)
-        certificate: Wire = response["certificate"]
+    def certificate(self) -> dict[str, Any]:
+        """Ask until the certificate is there."""
+        answer = self.settled()
+        assert answer["status"] == "ready", answer
+        certificate: dict[str, Any] = answer["certificate"]
         return certificate
 
-
-def eventually(ask: Callable[[], _T | None], what: str, limit_seconds: float = 15.0) -> _T:
-    """Ask until there is a result, and return it; raises LabFault when the limit is over."""
-    found: list[_T] = []
-
-    def is_there() -> bool:
-        result = ask()
-        if result is None or result is False:
-            time.sleep(_ASK_AGAIN_SECONDS)
-            return False
-        found.append(result)
-        return True
-
-    wait_until(is_there, what, limit_seconds)
-    return found[0]
+    def settled(self) -> dict[str, Any]:
+        """Ask until the answer is no longer pending; bounded."""
+        end = time.monotonic() + LIMIT_SECONDS
+        while (answer := self.get())["status"] == "pending":
+            assert time.monotonic() < end, answer
+            time.sleep(min(answer["retryAfterMs"] / 1000, POLL_SECONDS))
+        return answer
 
 
-def at_once(calls: Sequence[Callable[[], _T]]) -> list[_T]:
-    """Make all calls at the same moment, one thread each; their results in order."""
-    with ThreadPoolExecutor(len(calls)) as threads:
-        return [future.result() for future in [threads.submit(call) for call in calls]]
+def spec(client_id: str, *patterns: str, **changes: object) -> dict[str, object]:
+    return {
+        "clientId": client_id,
+        "clientType": "cloudly",
+        "hostnamePatterns": list(patterns),
+        "allowedDnsRecordAddresses": ["198.51.100.0/24", "2001:db8::/32"],
+        "capabilities": list(EVERYTHING),
+        **changes,
+    }
 
 
-@contextmanager
-def line_to(*urls: str) -> Iterator[Line]:
-    """A line that is closed at the end."""
-    line = Line(urls)
-    try:
-        yield line
-    finally:
-        line.close()
+class World:
+    """A gateway, its admin, and clients made as they are needed."""
+
+    def __init__(self, url: str, admin_token: str) -> None:
+        self.url = url
+        self.admin = Caller(url, admin_token)
+
+    def client(self, *patterns: str, **changes: object) -> Caller:
+        """A new client for the patterns, with every capability unless told otherwise."""
+        client_id = f"client-{secrets.token_hex(6)}"
+        made = self.admin.call(
+            PROVISION, action="ensure", spec=spec(client_id, *patterns, **changes)
+        )
+        return Caller(self.url, made["apiToken"])
+
+    def ownership(self, zone: str = "example.test", **changes: object) -> Ownership:
+        """A new client's ownership of a new hostname."""
+        hostname = f"t{secrets.token_hex(6)}.{zone}"
+        return Ownership(self.client(hostname, **changes), hostname)
+
+    def rival(self, ownership: Ownership) -> Ownership:
+        """Another client's ownership of the same hostname."""
+        return Ownership(self.client(ownership.hostname), ownership.hostname)
