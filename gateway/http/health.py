@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 PROBE_BOUND_SECONDS: Final = 5.0
+FIRST_PAUSE_SECONDS: Final = 0.1
 
 _log = structlog.get_logger(__name__)
 
@@ -95,9 +96,17 @@ class Monitor:
         return all(shared.values())
 
     async def _watch(self, part: Part) -> None:
+        """Probe a part on its beat; soon again at first while it is not up, as at the start."""
+        pause_seconds = FIRST_PAUSE_SECONDS
         while True:
-            self._note(part, *await _probe(part))
-            await asyncio.sleep(part.every_seconds)
+            state, detail = await _probe(part)
+            self._note(part, state, detail)
+            if state == "up":
+                pause_seconds = FIRST_PAUSE_SECONDS
+                await asyncio.sleep(part.every_seconds)
+            else:
+                await asyncio.sleep(pause_seconds)
+                pause_seconds = min(2 * pause_seconds, part.every_seconds)
 
     def _note(self, part: Part, state: str, detail: str | None) -> None:
         before = self._seen[part.name]
