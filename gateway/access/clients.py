@@ -88,13 +88,13 @@ def rotated(client: Client, token: NewToken, overlap_seconds: int, now_ms: int) 
 
     The same again when the credential is there already, as after a write whose answer was lost.
     """
+    if client.credentials and client.credentials[-1].credential_id == token.credential_id:
+        return client
     end_ms = now_ms + overlap_seconds * 1000
     kept = tuple(
         replace(each, expires_at_ms=min(each.expires_at_ms or end_ms, end_ms))
         for each in client.credentials
-        if each.is_live_at(now_ms)
-        and overlap_seconds > 0
-        and each.credential_id != token.credential_id
+        if each.is_live_at(now_ms) and overlap_seconds > 0
     )
     fresh = Credential(token.credential_id, token.digest, now_ms)
     credentials = (*kept[-(MAX_CREDENTIALS - 1) :], fresh)
@@ -160,7 +160,9 @@ class ClientStore:
     async def drop(self, client_id: ClientId) -> bool:
         """Remove a client that holds nothing; False when its index of holdings is not empty."""
         stored = await self.by_id(client_id)
-        if stored is not None and not await self._commit(client_id, stored.version, None):
+        dropped = stored is None or await self._commit(client_id, stored.version, None)
+        # Gone all the same when the first try succeeded and its answer was lost.
+        if not dropped and await self.by_id(client_id) is not None:
             return False
         await self._store.remove_from_set(keys.CLIENTS_KEY, client_id)
         return True

@@ -2,7 +2,8 @@
 
 A challenge record is entered as a debt in the same write that stores where it will be published,
 so it outlives failure, crash and release; it is paid, that is removed by exact value, once no
-issuance needs it. A release leaves the authorization as a debt as well.
+issuance needs it. A release leaves the authorization as a debt as well; so does a worker that has
+lost its lease what it did outside before it noticed.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gateway.certificates.events import Command, OrderSeen
 from gateway.certificates.states import Debt, DebtKind, Issuance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from gateway.certificates.events import Event
 
 FIRST_RETRY_MS = 2_000
 LONGEST_RETRY_MS = 3_600_000
@@ -40,6 +44,24 @@ def debts_of_release(issuance: Issuance) -> tuple[Debt, ...]:
     return ()
 
 
+def debts_of_progress(before: Issuance | None, after: Issuance) -> tuple[Debt, ...]:
+    """What is owed with a step: the record to be published, and an order that it drops."""
+    record = challenge_debt(after)
+    owed: tuple[Debt, ...] = () if record is None else (record,)
+    if before is not None and after.order_url is None:
+        owed += debts_of_release(before)
+    return owed
+
+
+def debt_of_step(command: Command, issuance: Issuance, event: Event) -> Debt | None:
+    """What carrying out a command has left outside, if the issuance does not go on from there."""
+    if command is Command.PLACE_ORDER and isinstance(event, OrderSeen):
+        return Debt(DebtKind.ORDER, url=event.order.url)
+    if command is Command.PUBLISH_CHALLENGE:
+        return challenge_debt(issuance)
+    return None
+
+
 def with_debt(debts: Iterable[Debt], debt: Debt | None) -> tuple[Debt, ...]:
     """The debts and one more, unless it is among them already."""
     known = tuple(debts)
@@ -55,8 +77,17 @@ def without_debt(debts: Iterable[Debt], paid: Debt) -> tuple[Debt, ...]:
 
 def payable(debts: Iterable[Debt], issuance: Issuance | None) -> tuple[Debt, ...]:
     """The debts that no issuance needs any more."""
-    needed = None if issuance is None else challenge_debt(issuance)
-    return tuple(each for each in debts if needed is None or not each.is_same_as(needed))
+    return tuple(each for each in debts if not is_relied_on(each, issuance))
+
+
+def is_relied_on(debt: Debt, issuance: Issuance | None) -> bool:
+    """Whether the issuance under way goes on with this very record or order."""
+    if issuance is None:
+        return False
+    if debt.kind is DebtKind.ORDER:
+        return debt.url == issuance.order_url
+    record = challenge_debt(issuance)
+    return record is not None and debt.is_same_as(record)
 
 
 def put_off(debt: Debt, now_ms: int) -> Debt:

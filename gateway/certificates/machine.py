@@ -66,7 +66,7 @@ def request(issuance_id: str, moment: Moment, *, renewal: bool = False) -> Issua
     return Issuance(
         issuance_id=issuance_id,
         state=State.REQUESTED,
-        requested_at_ms=moment.now_ms,
+        begun_at_ms=moment.now_ms,
         changed_at_ms=moment.now_ms,
         due_at_ms=moment.now_ms,
         renewal=renewal,
@@ -166,10 +166,9 @@ def _fault_pause_ms(issuance: Issuance, moment: Moment, retry_after: float | Non
 
 
 def _due(issuance: Issuance, _: Event, moment: Moment) -> Step:
-    if issuance.state is State.WAITING:
-        return _due(_moved(issuance, issuance.resume or State.REQUESTED, moment), _, moment)
-    if issuance.state is State.FAILED:
-        return Step(_moved(issuance, State.REQUESTED, moment), Command.MAKE_KEY)
+    if issuance.state in {State.WAITING, State.FAILED}:
+        on = issuance.resume or State.REQUESTED
+        return _due(_moved(issuance, on, moment, begun_at_ms=moment.now_ms), _, moment)
     if issuance.state is State.REQUESTED and issuance.sealed_key is None:
         return Step(issuance, Command.MAKE_KEY)
     return Step(issuance, _NEXT[issuance.state])

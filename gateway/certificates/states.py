@@ -43,6 +43,7 @@ class Reason(StrEnum):
 class Issuance:
     """One attempt after another to get one certificate. Times are epoch milliseconds.
 
+    `begun_at_ms` is when it was requested or, after a wait, went on: its pace counts from it.
     `resume` is the state that a waiting issuance goes on in. `failures` counts orders that came to
     nothing, `faults` the passing faults in a row, `looks` the polls in the present state.
     `sealed_key` and `csr` (DER, base64) exist from before the order on, the challenge's zone and
@@ -51,7 +52,7 @@ class Issuance:
 
     issuance_id: str
     state: State
-    requested_at_ms: int
+    begun_at_ms: int
     changed_at_ms: int
     due_at_ms: int
     renewal: bool = False

@@ -14,15 +14,16 @@ neither threads nor tasks.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
 
 from gateway.certificates import agenda, debts, events, machine
-from gateway.certificates.agenda import Item, Work
+from gateway.certificates.agenda import Work
 from gateway.certificates.machine import Moment, Step
-from gateway.certificates.states import Debt, DebtKind, Issuance, State
+from gateway.certificates.states import Debt, Issuance, State
 from gateway.store.connection import StoreRefused, StoreUnavailable
 from gateway.store.documents import Change, Contended, Document, Lease
 
@@ -45,6 +46,8 @@ BROKEN_PAUSE_MS: Final = 60_000
 POLL_SECONDS: Final = 0.5
 POLL_LIMIT_PER_BUCKET: Final = 16
 NOT_RENEWED_PAUSE_MS: Final = 6 * 3_600_000
+
+_T = TypeVar("_T")
 
 _log = structlog.get_logger(__name__)
 
@@ -161,7 +164,9 @@ class Worker:
             elif item.work is Work.PAY and item.debt is not None:
                 document = await self._pay(document, item.debt)
             else:
-                document = await self._rest(document, item)
+                document = await self._write(
+                    document, lambda current: self._change(current, {}, keep=False)
+                )
 
     async def _lease(self, hostname: Hostname) -> Document | None:
         def decide(document: Document) -> Change | None:
@@ -189,9 +194,10 @@ class Worker:
             raise LeaseLost(document.hostname)
         step = machine.advance(issuance, events.Due(), self._moment())
         while step.command is not None and not self._stopping:
-            call = self._steps.carry_out(step.command, document.hostname, holder, step.issuance)
+            command, issuance = step.command, step.issuance
+            call = self._steps.carry_out(command, document.hostname, holder, issuance)
             event = await self._under_lease(document, call)
-            step = machine.advance(step.issuance, event, self._moment())
+            step = machine.advance(issuance, event, self._moment())
             _log.debug(
                 "issuance advanced",
                 hostname=document.hostname,
@@ -199,31 +205,37 @@ class Worker:
                 state=step.issuance.state.value,
                 detail=step.issuance.message,
             )
-            document = await self._store_step(document, step, event)
+            left = debts.debt_of_step(command, issuance, event)
+            document = await self._store_step(document, step, event, left)
         return document
 
-    async def _under_lease(
-        self, document: Document, call: Coroutine[None, None, events.Event]
-    ) -> events.Event:
-        """Await a call, renewing the lease as long as it takes."""
+    async def _under_lease(self, document: Document, call: Coroutine[None, None, _T]) -> _T:
+        """Await a call, renewing the lease as long as it takes.
+
+        A call that has begun is waited for, whatever becomes of the lease and of Redis: what came
+        of it is stored, or entered as a debt.
+        """
         task = asyncio.create_task(call)
         try:
-            while True:
-                done, _ = await asyncio.wait({task}, timeout=LEASE_MS / 3000)
-                if done:
-                    return task.result()
-                await self._write(document, lambda current: self._change(current, {}, keep=True))
+            while not (await asyncio.wait({task}, timeout=LEASE_MS / 3000))[0]:
+                with contextlib.suppress(LeaseLost, Contended, StoreUnavailable):
+                    await self._write(
+                        document, lambda current: self._change(current, {}, keep=True)
+                    )
+            return task.result()
         finally:
             task.cancel()
 
-    async def _store_step(self, document: Document, step: Step, event: events.Event) -> Document:
+    async def _store_step(
+        self, document: Document, step: Step, event: events.Event, left: Debt | None
+    ) -> Document:
         issued = isinstance(event, events.CertificateFetched)
         issuance = None if issued else step.issuance
 
         def decide(current: Document) -> Change:
             owed = agenda.debts_of(current)
-            if issuance is not None:
-                owed = debts.with_debt(owed, debts.challenge_debt(issuance))
+            for debt in debts.debts_of_progress(agenda.issuance_of(current), step.issuance):
+                owed = debts.with_debt(owed, debt)
             fields: dict[str, object] = {
                 "issuance": issuance and issuance.to_json(),
                 "debts": tuple(debt.to_json() for debt in owed),
@@ -233,31 +245,31 @@ class Worker:
             return self._change(current, fields, keep=step.command is not None)
 
         try:
-            stored = await self._write(document, decide)
+            stored = await self._write_at_last(document, decide)
         except LeaseLost:
-            await self._disown(document.hostname, event)
+            if left is not None:
+                await self._disown(document.hostname, left)
             raise
         if issued:
-            self._pace.issued(self._now_ms() - step.issuance.requested_at_ms)
+            self._pace.issued(self._now_ms() - step.issuance.begun_at_ms)
             _log.info("certificate issued", hostname=document.hostname)
         elif step.issuance.state in {State.WAITING, State.FAILED}:
             self._report(document.hostname, step.issuance)
         return stored
 
-    async def _disown(self, hostname: Hostname, event: events.Event) -> None:
-        """An order that nobody will go on with: leave its authorizations to be deactivated."""
-        if not isinstance(event, events.OrderSeen):
-            return
-        debt = Debt(DebtKind.ORDER, url=event.order.url)
+    async def _disown(self, hostname: Hostname, left: Debt) -> None:
+        """Enter what a step has left outside as a debt, unless the issuance under way needs it."""
 
         def decide(current: Document) -> Change | None:
-            issuance = agenda.issuance_of(current)
-            if issuance is not None and issuance.order_url == event.order.url:
+            known = agenda.debts_of(current)
+            owed = debts.with_debt(known, left)
+            if owed == known or debts.is_relied_on(left, agenda.issuance_of(current)):
                 return None
-            owed = debts.with_debt(agenda.debts_of(current), debt)
-            fields = {"debts": tuple(each.to_json() for each in owed)}
-            leased = current.lease is not None
-            return Change(fields, self._now_ms(), touches_due=not leased)
+            fields = {"debts": tuple(debt.to_json() for debt in owed)}
+            now_ms = self._now_ms()
+            # Whoever holds the lease looks at the debts before giving it up.
+            leased = current.lease is not None and current.lease.until_ms > now_ms
+            return Change(fields, now_ms, touches_due=not leased)
 
         await self._documents.change(hostname, decide)
 
@@ -275,7 +287,7 @@ class Worker:
         return await self._write(document, lambda current: self._change(current, fields, keep=True))
 
     async def _pay(self, document: Document, debt: Debt) -> Document:
-        paid = await self._cleaner.pay(debt)
+        paid = await self._under_lease(document, self._cleaner.pay(debt))
 
         def decide(current: Document) -> Change:
             owed = debts.without_debt(agenda.debts_of(current), debt)
@@ -285,12 +297,6 @@ class Worker:
             return self._change(current, fields, keep=False)
 
         return await self._write(document, decide)
-
-    async def _rest(self, document: Document, item: Item) -> Document:
-        self._wake(document.hostname, item.until_ms)
-        return await self._write(
-            document, lambda _: Change({"lease": None}, item.until_ms, touches_due=True)
-        )
 
     async def _hand_over(self, document: Document) -> None:
         """Give the lease up so that another worker goes on at once."""
@@ -328,6 +334,19 @@ class Worker:
             return decide(current)
 
         return await self._documents.change(document.hostname, decide_fenced)
+
+    async def _write_at_last(
+        self, document: Document, decide: Callable[[Document], Change]
+    ) -> Document:
+        """Commit under the lease what nobody else knows, however long Redis is away."""
+        while True:
+            try:
+                return await self._write(document, decide)
+            except StoreUnavailable:
+                if self._stopping:
+                    raise
+            _log.warning("waiting for Redis to store a step", hostname=document.hostname)
+            await asyncio.sleep(STORE_RETRY_SECONDS)
 
     def _wake(self, hostname: Hostname, at_ms: int | None) -> None:
         """Come back by a timer when that is sooner than the next poll."""

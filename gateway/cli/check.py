@@ -42,6 +42,7 @@ def command(config_path: str | None, *, as_json: bool) -> None:
     """
     from gateway.cli.findings import Finding, State
     from gateway.config import ConfigInvalid, find_file, load_settings
+    from gateway.logs import configure_logging
 
     given = None if config_path is None else Path(config_path)
     path = find_file(given, os.environ)
@@ -50,6 +51,7 @@ def command(config_path: str | None, *, as_json: bool) -> None:
     except ConfigInvalid as invalid:
         faults = [Finding("config", State.FAILED, fault) for fault in invalid.faults]
         sys.exit(_report(faults, as_json=as_json))
+    configure_logging("error", settings.log.format)  # the findings say it all
     config = Finding("config", State.OK, f"{path or 'The environment'} is valid.")
     sys.exit(carry_out(_check(settings, config, as_json=as_json)))
 

@@ -152,11 +152,12 @@ async def check_one_zone(zone: Zone) -> AsyncIterator[Finding]:
         remedy = "Check the zone's primary and tsig here, and the key's permissions at the server."
         yield Finding(part, State.FAILED, health.detail, remedy)
     if health.clock_skew_seconds is not None:
-        yield _clock_finding(zone, health.clock_skew_seconds)
+        yield clock_finding(zone.name, health.clock_skew_seconds)
 
 
-def _clock_finding(zone: Zone, skew_seconds: float) -> Finding:
-    part = f"clock {zone.name}"
+def clock_finding(zone_name: str, skew_seconds: float) -> Finding:
+    """Judge how much later the server's clock is than ours."""
+    part = f"clock {zone_name}"
     if abs(skew_seconds) < _SKEW_NOTED_SECONDS:
         return Finding(part, State.OK, "The server's clock and this one agree.")
     relation = "ahead of" if skew_seconds > 0 else "behind"

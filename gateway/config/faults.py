@@ -104,9 +104,8 @@ def unknown_key(location: Location) -> str:
 def keys_at(location: Location) -> list[str]:
     """The keys of the table at a place, those for secrets' files included."""
     model = _model_at(location)
-    if model is None:
-        return []
-    keys = [field.alias or name for name, field in model.model_fields.items()]
+    fields = {} if model is None else model.model_fields
+    keys = [field.alias or name for name, field in fields.items()]
     return keys + [f"{key}{FILE_SUFFIX}" for key in keys if is_secret((*location, key))]
 
 

@@ -20,7 +20,7 @@ from typing import Final
 
 from gateway.dns.owner import Owner
 
-_PREFIX: Final = "gateway-owner="
+MARKER_PREFIX: Final = "gateway-owner="
 _VERSION: Final = "v1"
 _MAC_BYTES: Final = 16
 _KEY_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -64,15 +64,15 @@ class Markers:
     @staticmethod
     def is_marker(text: str) -> bool:
         """Is it a marker of any kind: of any owner, key or version, intact or not?"""
-        return text.startswith(_PREFIX)
+        return text.startswith(MARKER_PREFIX)
 
 
 def _marker(key: MarkerKey, owner: Owner, type_: str, value: str) -> str:
-    fields = (_PREFIX, _VERSION, owner.client_id, owner.app_id, owner.hostname, type_, value)
+    fields = (MARKER_PREFIX, _VERSION, owner.client_id, owner.app_id, owner.hostname, type_, value)
     message = bytearray()
     for text in fields:
         encoded = text.encode()
         message += len(encoded).to_bytes(4, "big") + encoded
     mac = hmac.digest(key.secret, bytes(message), hashlib.sha256)[:_MAC_BYTES]
     encoded_mac = base64.urlsafe_b64encode(mac).rstrip(b"=").decode()
-    return f"{_PREFIX}{_VERSION}:{key.key_id}:{encoded_mac}"
+    return f"{MARKER_PREFIX}{_VERSION}:{key.key_id}:{encoded_mac}"

@@ -132,7 +132,7 @@ class Certificates:
 
     def _under_way(self, issuance: Issuance, now_ms: int) -> Answer:
         if issuance.state not in {State.WAITING, State.FAILED}:
-            remaining_ms = self._pace.remaining_ms(now_ms - issuance.requested_at_ms)
+            remaining_ms = self._pace.remaining_ms(now_ms - issuance.begun_at_ms)
             return CertificatePending(retry_after_ms=remaining_ms)
         return CertificateRefused(
             reason=(issuance.reason or Reason.ISSUANCE_FAILED).value,
@@ -157,14 +157,7 @@ class Certificates:
 
     async def _take(self, hostname: Hostname, holder: Holder, issuance: Issuance) -> None:
         """Store the issuance, unless another call of the same ownership was first."""
-
-        def choose(document: Document) -> Change:
-            if document.issuance is not None:
-                return Change()
-            fields = {"issuance": issuance.to_json()}
-            return Change(fields, issuance.due_at_ms, touches_due=True)
-
-        await self._holds.take(hostname, holder, choose)
+        await self._holds.take(hostname, holder, lambda document: begun(document, issuance))
 
     def _cannot_issue(self, owner: Owner) -> CertificateRefused | None:
         if not self._issues:
@@ -196,6 +189,18 @@ class Certificates:
             message=outcome.detail,
             retry_after_ms=None if retry is None else int(retry * 1000),
         )
+
+
+def begun(document: Document, issuance: Issuance) -> Change:
+    """What starts an issuance; nothing where one runs, or has come to its certificate already.
+
+    The latter when the zone took so long to judge that another call's issuance was done meanwhile.
+    """
+    certificate = certificate_of(document)
+    is_served = certificate is not None and certificate.may_be_served_at(issuance.begun_at_ms)
+    if document.issuance is not None or is_served:
+        return Change()
+    return Change({"issuance": issuance.to_json()}, issuance.due_at_ms, touches_due=True)
 
 
 def _conflict(hostname: Hostname) -> CertificateRefused:

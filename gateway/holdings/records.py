@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from gateway.contract import ConflictingRecord, DnsRecord, SyncDnsRecordResponse
+from gateway.dns.marker import MARKER_PREFIX
 from gateway.dns.outcome import FoundRecord, Outcome, OutcomeKind
 from gateway.holdings.hold import HeldByAnother, given_up, hold_for, is_established
 from gateway.store.documents import Change, Document, Holder
@@ -72,7 +73,7 @@ class Records:
         )
         if outcome.kind in _PUBLISHED:
             await self._remember(document, holder, outcome.record or wanted)
-        elif intended and not outcome.unknown:
+        elif _came_to_nothing(outcome, intended=intended):
             await self._take_back(owner.hostname, holder)
         return _response(owner.hostname, outcome)
 
@@ -143,6 +144,19 @@ def target_invalid(hostname: Hostname, record: DnsRecord) -> SyncDnsRecordRespon
         retry_after_ms=None,
         message=f"The address {record.value} lies in none of the client's allowed prefixes.",
     )
+
+
+def _came_to_nothing(outcome: Outcome, *, intended: bool) -> bool:
+    """Whether an intent may be given up: nothing of it is, or will be, in the zone.
+
+    Of an earlier call's intent (a crash, a lost reply) only the zone can tell: a conflict without
+    any marker at the name. A marker may be this ownership's, beside an address edited since, and
+    the remembered record is what proves it when it is withdrawn.
+    """
+    if intended:
+        return not outcome.unknown
+    is_marked = any(MARKER_PREFIX in found.value for found in outcome.found if found.type == "TXT")
+    return outcome.kind is OutcomeKind.CONFLICT and not is_marked
 
 
 def _remembered(document: Document) -> DnsRecord | None:

@@ -23,6 +23,7 @@ from gateway.contract import (
     parse_request,
     render_response,
 )
+from gateway.contract.faults import quoted
 from gateway.http.body import read_body
 from gateway.store.connection import StoreUnavailable
 from gateway.store.documents import Contended
@@ -63,7 +64,8 @@ class TypedRequestEndpoint:
         try:
             response = await self._answer(envelope)
         except CallError as error:
-            _log.info("call refused", method=envelope.method[:64], code=error.code)
+            # An unknown method's name is any text: a token by mistake, escapes for a terminal.
+            _log.info("call refused", method=quoted(envelope.method), code=error.code)
             return _render(envelope, None, error)
         return _render(envelope, response, None)
 

@@ -175,7 +175,7 @@ class EmbeddedRedis:
                 end = loop.time() + START_LIMIT_SECONDS
             elif loop.time() > end:
                 raise EmbeddedRedisFault(f"redis-server does not answer; see {self.log_path}")
-            if self.is_owner:
+            elif self.is_owner:
                 await self._start_unless_alive()
             await asyncio.sleep(_POLL_SECONDS)
 

@@ -1,6 +1,7 @@
 """The private Redis on a real `redis-server`: sharing, crashes, take-over, failing starts."""
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
@@ -8,8 +9,9 @@ import sys
 import textwrap
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from redis.asyncio import Redis
@@ -91,6 +93,14 @@ def kill_other_gateway(state_dir: Path) -> int:
 
 def environment_of(pid: int) -> bytes:
     return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def make_folder(path: Path) -> None:
+    path.mkdir(parents=True)
+
+
+def open_file(path: Path) -> BinaryIO:
+    return path.open("wb")
 
 
 def make_file(path: Path) -> None:
@@ -442,3 +452,89 @@ async def test_url_is_usable_when_the_folder_has_a_space(tmp_path: Path) -> None
             assert await client.ping()
     finally:
         await embedded.stop()
+
+
+@asynccontextmanager
+async def scripted_server(state_dir: Path, answers: Callable[[str], str]) -> AsyncIterator[None]:
+    """Something that speaks on the socket: for states that a real server is seldom seen in."""
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while command := (await reader.readline()).decode().strip():
+            if command == "SHUTDOWN":
+                lock.close()
+                break
+            writer.write(f"{answers(command)}\r\n".encode())
+        writer.close()
+
+    folder = state_dir / "redis"
+    make_folder(folder)
+    with open_file(folder / "server.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        async with await asyncio.start_unix_server(speak, folder / "redis.sock"):
+            yield
+
+
+async def test_start_waits_as_long_as_the_server_loads_its_file(
+    embed: Embed, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway.store.embedded, "START_LIMIT_SECONDS", 0.0)
+    loading = ["-LOADING Redis is loading the dataset in memory"] * 10
+    asked: list[str] = []
+
+    def answers(command: str) -> str:
+        asked.append(command)
+        if command == "PING":
+            return loading.pop() if loading else "+PONG"
+        return "+OK"
+
+    async with scripted_server(state_dir, answers):
+        embedded = embed()
+        await embedded.start()
+        await embedded.stop()
+    assert not loading
+    assert 'CONFIG SET appendfsync "always"' in asked
+
+
+async def test_left_over_server_that_cannot_be_set_up_is_a_fault(
+    embed: Embed, state_dir: Path
+) -> None:
+    def answers(command: str) -> str:
+        return "+PONG" if command == "PING" else "-ERR not here"
+
+    async with scripted_server(state_dir, answers):
+        with pytest.raises(EmbeddedRedisFault, match="takes no appendonly: -ERR not here"):
+            await embed().start()
+
+
+async def test_server_that_does_not_end_is_killed_by_stop(
+    embed: Embed, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded = embed()
+    await embedded.start()
+    pid = pid_of(state_dir)
+    monkeypatch.setattr(gateway.store.embedded, "STOP_LIMIT_SECONDS", SHORT_LIMIT_SECONDS)
+    monkeypatch.setattr(gateway.store.embedded, "_ANSWER_LIMIT_SECONDS", SHORT_LIMIT_SECONDS)
+    os.kill(pid, signal.SIGSTOP)
+    await embedded.stop()
+    assert not is_alive(pid)
+
+
+async def test_server_is_had_again_when_it_could_not_be_restarted_for_a_while(
+    embed: Embed, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded = embed()
+    await embedded.start()
+    pid = pid_of(state_dir)
+    told: list[str] = []
+    monkeypatch.setattr(
+        gateway.store.embedded._log, "error", lambda text, *parts: told.append(text % parts)
+    )
+
+    async def told_twice() -> bool:
+        return sum("redis-server is missing" in each for each in told) >= 2
+
+    with monkeypatch.context() as without_program:
+        without_program.setenv("PATH", str(tmp_path))
+        os.kill(pid, signal.SIGKILL)
+        await until(told_twice)
+    await until_restarted(state_dir, embedded, pid)
