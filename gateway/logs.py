@@ -51,6 +51,8 @@ def configure_logging(level: str, form: str) -> None:
 
 def _rendering(form: str) -> list[structlog.typing.Processor]:
     if form == "json":
-        return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        # Without the locals of each frame, which structlog shows by default: tokens and keys.
+        frames = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        return [structlog.processors.ExceptionRenderer(frames), structlog.processors.JSONRenderer()]
     plain = structlog.dev.plain_traceback
     return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]

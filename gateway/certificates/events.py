@@ -45,7 +45,14 @@ class KeyMade:
 
 @dataclass(frozen=True, slots=True)
 class OrderSeen:
-    """The CA answered with an order: placed, read or finalized."""
+    """The CA answered with an order: placed or read."""
+
+    order: OrderView
+
+
+@dataclass(frozen=True, slots=True)
+class Finalized:
+    """The CA answered to the CSR with the order as it now is."""
 
     order: OrderView
 
@@ -124,6 +131,7 @@ Event = (
     Due
     | KeyMade
     | OrderSeen
+    | Finalized
     | AuthorizationSeen
     | ChallengeLocated
     | ChallengePublished

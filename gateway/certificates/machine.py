@@ -34,6 +34,7 @@ FIRST_LOOK_MS: Final = 25
 LONGEST_LOOK_MS: Final = 5_000
 PROPAGATION_BOUND_MS: Final = 120_000
 VALIDATION_BOUND_MS: Final = 600_000
+PROCESSING_BOUND_MS: Final = 24 * 3_600_000
 
 FIRST_FAULT_MS: Final = 1_000
 LONGEST_FAULT_MS: Final = 600_000
@@ -209,7 +210,8 @@ def _order_seen(issuance: Issuance, event: events.OrderSeen, moment: Moment) -> 
     if order.status == "ready":
         return _order_ready(issuance, moment)
     if order.status == "processing":
-        return _look_again(_finalizing(issuance, moment), moment, order.retry_after_seconds)
+        finalizing, pause = _finalizing(issuance, moment), order.retry_after_seconds
+        return _look_again_bounded(finalizing, moment, pause, PROCESSING_BOUND_MS)
     if order.status == "valid" and order.certificate_url:
         valid = replace(_finalizing(issuance, moment), certificate_url=order.certificate_url)
         return Step(valid, Command.FETCH_CERTIFICATE)
@@ -238,6 +240,13 @@ def _order_ready(issuance: Issuance, moment: Moment) -> Step:
     return Step(
         _moved(issuance, State.READY, moment, challenge_value=None, faults=0), Command.FINALIZE
     )
+
+
+def _finalized(issuance: Issuance, event: events.Finalized, moment: Moment) -> Step:
+    if event.order.status == "ready":
+        # It took the CSR and changed nothing; asked again at once, it might go on like that.
+        return _look_again_bounded(issuance, moment, event.order.retry_after_seconds)
+    return _order_seen(issuance, events.OrderSeen(event.order), moment)
 
 
 def _finalizing(issuance: Issuance, moment: Moment) -> Issuance:
@@ -301,7 +310,9 @@ def _propagation_seen(issuance: Issuance, event: events.PropagationSeen, moment:
     servers = ", ".join(event.missing)
     message = f"the challenge record is not yet answered by {servers}"
     pause_ms = _fault_pause_ms(issuance, moment, None)
-    return _wait(issuance, moment, Reason.ZONE_UNAVAILABLE, message, pause_ms)
+    waiting = _wait(issuance, moment, Reason.ZONE_UNAVAILABLE, message, pause_ms)
+    # From the order on: it may have expired, and the record may be gone, which publishing mends.
+    return Step(replace(waiting.issuance, resume=State.ORDERED))
 
 
 def _challenge_answered(issuance: Issuance, _: Event, moment: Moment) -> Step:
@@ -309,9 +320,12 @@ def _challenge_answered(issuance: Issuance, _: Event, moment: Moment) -> Step:
 
 
 def _look_again_bounded(
-    issuance: Issuance, moment: Moment, retry_after_seconds: float | None
+    issuance: Issuance,
+    moment: Moment,
+    retry_after_seconds: float | None,
+    bound_ms: int = VALIDATION_BOUND_MS,
 ) -> Step:
-    if moment.now_ms - issuance.changed_at_ms < VALIDATION_BOUND_MS:
+    if moment.now_ms - issuance.changed_at_ms < bound_ms:
         return _look_again(issuance, moment, retry_after_seconds)
     message = "the authority has not come to a decision on the hostname"
     return _fail(issuance, moment, Reason.ISSUANCE_FAILED, message)
@@ -337,7 +351,7 @@ def _authority_failed(issuance: Issuance, event: events.AuthorityFailed, moment:
     if event.kind is FaultKind.RATE_LIMITED:
         backoff = wait_ms(FIRST_FAILURE_MS, LONGEST_FAILURE_MS, issuance.faults, moment.jitter)
         told = event.retry_after_seconds
-        pause_ms = backoff if told is None else int(told * 1000)
+        pause_ms = backoff if told is None else _fault_pause_ms(issuance, moment, told)
         return _wait(issuance, moment, Reason.RATE_LIMITED, event.detail, pause_ms)
     if event.kind is FaultKind.ACCOUNT_REFUSED:
         backoff = wait_ms(FIRST_FAILURE_MS, LONGEST_FAILURE_MS, issuance.faults, moment.jitter)
@@ -385,6 +399,7 @@ _TRANSITIONS: Final[dict[tuple[State, type], Callable[..., Step]]] = {
     (State.REQUESTED, events.KeyMade): _key_made,
     (State.REQUESTED, events.OrderSeen): _order_placed,
     **{(state, events.OrderSeen): _order_seen for state in _WITH_ORDER},
+    (State.READY, events.Finalized): _finalized,
     (State.ORDERED, events.AuthorizationSeen): _authorization_seen,
     (State.VALIDATING, events.AuthorizationSeen): _authorization_seen,
     (State.ORDERED, events.ChallengeLocated): _challenge_located,

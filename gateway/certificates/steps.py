@@ -166,8 +166,7 @@ class Steps:
 
     async def _finalize(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:
         csr = base64.b64decode(_known(issuance.csr))
-        order = await self._authority.finalize(_known(issuance.finalize_url), csr)
-        return events.OrderSeen(order)
+        return events.Finalized(await self._authority.finalize(_known(issuance.finalize_url), csr))
 
     async def _fetch_certificate(
         self, hostname: Hostname, holder: Holder, issuance: Issuance

@@ -55,7 +55,7 @@ def test_smooth_issuance_passes_through_every_state_in_order() -> None:
         Command.CHECK_PROPAGATION: events.PropagationSeen(()),
         Command.ANSWER_CHALLENGE: events.ChallengeAnswered(),
         Command.READ_ORDER: events.OrderSeen(order("ready")),
-        Command.FINALIZE: events.OrderSeen(order("valid", certificate_url="certificate")),
+        Command.FINALIZE: events.Finalized(order("valid", certificate_url="certificate")),
         Command.FETCH_CERTIFICATE: events.CertificateFetched(CERTIFICATE),
     }
     step = advance(request("i", NOW), events.Due(), NOW)
@@ -226,6 +226,29 @@ def test_finalize_too_early_looks_at_the_order_again() -> None:
     assert advance(after.issuance, events.Due(), NOW).command is Command.READ_ORDER
 
 
+def test_finalize_that_leaves_the_order_ready_is_not_repeated_at_once() -> None:
+    before = issuance(State.READY)
+    after = advance(before, events.Finalized(order("ready")), NOW)
+    assert after.command is None
+    assert after.issuance.due_at_ms > NOW.now_ms
+    late = Moment(NOW.now_ms + machine.VALIDATION_BOUND_MS, 0)
+    assert advance(before, events.Finalized(order("ready")), late).issuance.state is State.FAILED
+
+
+def test_processing_goes_on_for_hours_but_not_for_ever() -> None:
+    seen = events.OrderSeen(order("processing"))
+    hours = Moment(NOW.now_ms + machine.PROCESSING_BOUND_MS - 1, 0)
+    assert advance(issuance(State.FINALIZING), seen, hours).issuance.state is State.FINALIZING
+    day = Moment(NOW.now_ms + machine.PROCESSING_BOUND_MS, 0)
+    assert advance(issuance(State.FINALIZING), seen, day).issuance.state is State.FAILED
+
+
+def test_rate_limit_that_is_over_already_still_backs_off() -> None:
+    event = events.AuthorityFailed(FaultKind.RATE_LIMITED, "slow down", 0.0)
+    after = advance(issuance(State.REQUESTED), event, NOW).issuance
+    assert after.due_at_ms >= NOW.now_ms + 800
+
+
 def test_challenge_answered_twice_is_left_to_the_authorization() -> None:
     event = events.AuthorityFailed(FaultKind.MALFORMED, "not pending")
     after = advance(issuance(State.PROPAGATED), event, NOW).issuance
@@ -268,6 +291,8 @@ def test_propagation_is_looked_at_quickly_then_slower_and_bounded() -> None:
     held = advance(current, seen, late).issuance
     assert (held.state, held.reason) == (State.WAITING, Reason.ZONE_UNAVAILABLE)
     assert "192.0.2.1:53" in (held.message or "")
+    # The order may have expired meanwhile, or the record be gone: both are looked into.
+    assert advance(held, events.Due(), late).command is Command.READ_ORDER
 
 
 @pytest.mark.parametrize("looks", [0, 3])
@@ -330,7 +355,13 @@ ANSWERS: dict[Command, list[events.Event]] = {
         *ZONE_FAULTS,
     ],
     Command.ANSWER_CHALLENGE: [events.ChallengeAnswered(), *AUTHORITY_FAULTS],
-    Command.FINALIZE: [*ORDER_ANSWERS, *AUTHORITY_FAULTS],
+    Command.FINALIZE: [
+        *(
+            events.Finalized(order(status, certificate_url="certificate"))
+            for status in ("ready", "processing", "valid", "invalid")
+        ),
+        *AUTHORITY_FAULTS,
+    ],
     Command.FETCH_CERTIFICATE: [
         events.CertificateFetched(CERTIFICATE),
         events.CertificateRejected("wrong"),
