@@ -12,7 +12,7 @@ import contextlib
 import signal
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 import uvicorn
@@ -21,6 +21,8 @@ from gateway.config import is_loopback
 from gateway.dns.health import probe_zone
 from gateway.http.app import RESPONSE_HEADERS, build_app
 from gateway.http.health import HealthPages, Monitor, Need, Part
+from gateway.store.connection import StoreUnavailable
+from gateway.store.persistence import Loss, losses, read_persistence
 from gateway.wiring import now_ms, open_gateway
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from gateway.wiring import Gateway
 
 GRACE_SECONDS: Final = 8
+CANCEL_SECONDS: Final = 0.2
 BACKLOG: Final = 1024
 KEEP_ALIVE_SECONDS: Final = 75
 ZONE_PROBE_SECONDS: Final = 4.0
@@ -79,6 +82,7 @@ async def run(settings: Settings, roles: Roles) -> None:
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_bound(settings)) if roles.serves_http else None
         async with open_gateway(settings, serves=True, works=roles.works) as gateway:
+            await _say_durability(settings)
             await _run_parts(settings, gateway, listener)
 
 
@@ -87,28 +91,37 @@ async def _run_parts(settings: Settings, gateway: Gateway, listener: socket.sock
     loop = asyncio.get_running_loop()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, stopping.set)
-    background: list[asyncio.Task[None]] = []
+    # What ends by itself once it is told to, and what only watches.
+    ending: set[asyncio.Task[Any]] = set()
+    watching: set[asyncio.Task[Any]] = {asyncio.create_task(stopping.wait(), name="signal")}
     if gateway.worker is not None:
-        background.append(asyncio.create_task(gateway.worker.run(), name="worker"))
-    server, serving = None, None
+        ending.add(asyncio.create_task(gateway.worker.run(), name="worker"))
+    server = None
     if listener is not None:
         monitor = Monitor(_parts(gateway), now_ms)
-        background.append(asyncio.create_task(monitor.run(), name="monitor"))
+        watching.add(asyncio.create_task(monitor.run(), name="monitor"))
         server = _server(gateway, monitor)
-        serving = asyncio.create_task(server.serve([listener]), name="http")
+        ending.add(asyncio.create_task(server.serve([listener]), name="http"))
     _say_started(settings, gateway, listener)
-    waiting = asyncio.create_task(stopping.wait(), name="signal")
-    everything = [*background, waiting, *([serving] if serving else [])]
-    done, _ = await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
-    _log.info("stopping", because=", ".join(task.get_name() for task in done))
-    if server is not None and serving is not None:
+    first, _ = await asyncio.wait(ending | watching, return_when=asyncio.FIRST_COMPLETED)
+    _log.info("stopping", because=", ".join(task.get_name() for task in first))
+    if server is not None:
         server.should_exit = True
-        await asyncio.wait([serving], timeout=GRACE_SECONDS)
-    for task in (*background, waiting):
-        task.cancel()
-    await asyncio.gather(*background, waiting, return_exceptions=True)
-    for task in done - {waiting}:
+    if gateway.worker is not None:
+        gateway.worker.stop()
+    if ending:
+        await asyncio.wait(ending, timeout=GRACE_SECONDS)
+    for task in ending | watching:
+        await _end(task)
+    for task in first:
         task.result()
+
+
+async def _end(task: asyncio.Task[Any]) -> None:
+    """Cancel a task until it has ended: one cancellation may be lost (see `Worker.run`)."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=CANCEL_SECONDS)
 
 
 def _server(gateway: Gateway, monitor: Monitor) -> _Server:
@@ -144,6 +157,19 @@ def _bound(settings: Settings) -> Iterator[socket.socket]:
             raise AddressTaken(f"http.listen {address}: {error.strerror}") from error
         listener.listen(BACKLOG)
         yield listener
+
+
+async def _say_durability(settings: Settings) -> None:
+    """Warn of a Redis that would lose what it is trusted with; the embedded one would not."""
+    if settings.redis.is_embedded:
+        return
+    try:
+        found = losses(await read_persistence(settings.redis.url))
+    except StoreUnavailable:
+        return  # the monitor says so, and goes on saying it
+    for loss in found:
+        if loss is not Loss.NOTHING:
+            _log.warning("redis may lose data; `gateway check` says more", loses=loss.value)
 
 
 def _say_started(settings: Settings, gateway: Gateway, listener: socket.socket | None) -> None:

@@ -163,7 +163,7 @@ def _build(settings: Settings, keyring: Keyring, store: Store, *, works: bool) -
                 jitter=random.random,
                 concurrency=settings.worker.concurrency,
             )
-    records = Records(documents, holds, publisher)
+    records = Records(documents, holds, publisher, new_id)
     certificates = Certificates(
         documents,
         holds,

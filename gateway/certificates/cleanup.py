@@ -10,6 +10,7 @@ import structlog
 from gateway.certificates.orders import AuthorityFault, FaultKind
 from gateway.certificates.states import Debt, DebtKind
 from gateway.dns.errors import DnsFault
+from gateway.store.connection import StoreUnavailable
 
 if TYPE_CHECKING:
     from gateway.certificates.authority import Authority
@@ -32,7 +33,11 @@ class Cleaner:
         self._challenges = challenges
 
     async def pay(self, debt: Debt) -> bool:
-        """Pay one debt; False when it must be tried again later."""
+        """Pay one debt; False when it must be tried again later.
+
+        Raises:
+            StoreUnavailable: the account could not be read.
+        """
         try:
             async with asyncio.timeout(PAYMENT_BOUND_SECONDS):
                 await self._pay(debt)
@@ -44,6 +49,11 @@ class Cleaner:
             return _put_off(debt, fault.detail)
         except TimeoutError:
             return _put_off(debt, "no answer in time")
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001 (one debt must not hold up its hostname's issuance)
+            _log.exception("cleanup broke", kind=debt.kind.value, name=debt.name)
+            return False
         return True
 
     async def _pay(self, debt: Debt) -> None:

@@ -60,7 +60,8 @@ class Worker:
     """Works on all hostnames of one Redis, beside any number of other workers.
 
     `name` tells this process from others. `may_renew` says whether a holder may still have
-    certificates renewed. `concurrency` bounds the hostnames worked on at once.
+    certificates renewed, and failed issuances begun anew. `concurrency` bounds the hostnames
+    worked on at once.
     """
 
     def __init__(
@@ -89,26 +90,32 @@ class Worker:
         self._places = asyncio.Semaphore(concurrency)
         self._active: dict[Hostname, asyncio.Task[None]] = {}
         self._again: set[Hostname] = set()
-        self._broken_until_ms: dict[Hostname, int] = {}
-        self._stopping = False
+        self._stop = asyncio.Event()
         self.last_poll_ms: int | None = None
 
     async def run(self) -> None:
-        """Poll the due queues until cancelled; then let the steps under way end, and hand over."""
-        try:
-            while True:
-                await self._poll()
-                await asyncio.sleep(POLL_SECONDS)
-        finally:
-            self._stopping = True
-            if self._active:
-                await asyncio.wait(self._active.values(), timeout=STOP_BOUND_SECONDS)
-            for task in list(self._active.values()):
-                task.cancel()
+        """Poll the due queues until `stop`; then let the steps under way end, and hand over.
+
+        To be stopped and not cancelled: before Python 3.12 `asyncio.wait_for`, under which redis-py
+        8 writes, loses a cancellation that comes together with its result.
+        """
+        while not self._stop.is_set():
+            await self._poll()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._stop.wait()
+        if self._active:
+            await asyncio.wait(self._active.values(), timeout=STOP_BOUND_SECONDS)
+        for task in list(self._active.values()):
+            task.cancel()
+
+    def stop(self) -> None:
+        """Make `run` end soon; nothing new is begun from now on."""
+        self._stop.set()
 
     def kick(self, hostname: Hostname) -> None:
         """Work on a hostname now, without waiting for a poll; from the event loop's thread."""
-        if self._stopping:
+        if self._stop.is_set():
             return
         if hostname in self._active:
             self._again.add(hostname)
@@ -130,11 +137,8 @@ class Worker:
             _log.warning("due queues unreadable", error=str(fault))
             return
         self.last_poll_ms = self._now_ms()
-        now_ms = self.last_poll_ms
-        broken = self._broken_until_ms.items()
-        self._broken_until_ms = {name: until for name, until in broken if until > now_ms}
         for hostname in hostnames:
-            if hostname not in self._active and hostname not in self._broken_until_ms:
+            if hostname not in self._active:
                 self.kick(hostname)
 
     async def _work_in_turn(self, hostname: Hostname) -> None:
@@ -148,12 +152,17 @@ class Worker:
                 asyncio.get_running_loop().call_later(STORE_RETRY_SECONDS, self.kick, hostname)
             except Exception:  # noqa: BLE001 (a broken document must not stop the others)
                 _log.exception("work broke", hostname=hostname)
-                self._broken_until_ms[hostname] = self._now_ms() + BROKEN_PAUSE_MS
+                await self._put_off(hostname)
+
+    async def _put_off(self, hostname: Hostname) -> None:
+        """Move a hostname that cannot be worked on out of the way of those behind it."""
+        with contextlib.suppress(StoreRefused, StoreUnavailable):
+            await self._documents.postpone(hostname, self._now_ms() + BROKEN_PAUSE_MS)
 
     async def _work(self, hostname: Hostname) -> None:
         document = await self._lease(hostname)
         while document is not None and document.lease is not None:
-            if self._stopping:
+            if self._stop.is_set():
                 await self._hand_over(document)
                 return
             item = agenda.next_item(document, self._now_ms())
@@ -174,8 +183,6 @@ class Worker:
             lease = document.lease
             if lease is not None and lease.worker != self._name and lease.until_ms > now_ms:
                 return None
-            if not document.version:
-                return None
             item = agenda.next_item(document, now_ms)
             if item.work is Work.REST:
                 return Change(due_ms=item.until_ms, touches_due=True)
@@ -192,8 +199,14 @@ class Worker:
         holder = document.holder
         if issuance is None or holder is None:
             raise LeaseLost(document.hostname)
+        if issuance.state is State.FAILED and not await self._may_renew(holder, document.hostname):
+            later = replace(issuance, due_at_ms=self._now_ms() + NOT_RENEWED_PAUSE_MS)
+            fields = {"issuance": later.to_json()}
+            return await self._write(
+                document, lambda current: self._change(current, fields, keep=False)
+            )
         step = machine.advance(issuance, events.Due(), self._moment())
-        while step.command is not None and not self._stopping:
+        while step.command is not None and not self._stop.is_set():
             command, issuance = step.command, step.issuance
             call = self._steps.carry_out(command, document.hostname, holder, issuance)
             event = await self._under_lease(document, call)
@@ -343,7 +356,7 @@ class Worker:
             try:
                 return await self._write(document, decide)
             except StoreUnavailable:
-                if self._stopping:
+                if self._stop.is_set():
                     raise
             _log.warning("waiting for Redis to store a step", hostname=document.hostname)
             await asyncio.sleep(STORE_RETRY_SECONDS)

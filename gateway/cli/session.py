@@ -38,12 +38,16 @@ def config_option(command: _Command) -> _Command:
 def read_settings(config_path: str | None) -> Settings:
     """The settings; ends the command with every fault when there is one."""
     from gateway.config import ConfigInvalid, find_file, load_settings
+    from gateway.logs import configure_logging
 
     try:
         given = None if config_path is None else Path(config_path)
-        return load_settings(find_file(given, os.environ), os.environ)
+        settings = load_settings(find_file(given, os.environ), os.environ)
     except ConfigInvalid as invalid:
         end_with("\n".join(invalid.faults), WRONG)
+    # A command says itself what it did; `serve` and `worker` set their own level afterwards.
+    configure_logging("error", settings.log.format)
+    return settings
 
 
 def carry_out(work: Coroutine[Any, Any, _T]) -> _T:

@@ -98,9 +98,16 @@ class Holds:
             change = choose(document)
             return replace(change, fields={**change.fields, "holder": holder})
 
-        return await self._documents.change(hostname, decide)
+        document = await self._documents.change(hostname, decide)
+        # A call that gave the hostname up may have taken the entry away after it was entered.
+        if not await self._index.enter(holder.client_id, hostname, self._now_ms()):
+            raise Unauthorized
+        return document
 
     async def forget(self, document: Document, holder: Holder) -> None:
         """Leave the index if the document shows that nothing is held any more."""
         if document.holder != holder:
             await self._index.leave(holder.client_id, document.hostname, self._now_ms())
+            # Taken again before the entry was gone: then it must be there.
+            if (await self._documents.read(document.hostname)).holder == holder:
+                await self._index.enter(holder.client_id, document.hostname, self._now_ms())

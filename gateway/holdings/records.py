@@ -11,15 +11,20 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
-from gateway.contract import ConflictingRecord, DnsRecord, SyncDnsRecordResponse
+from gateway.contract import (
+    ConflictingRecord,
+    DnsRecord,
+    SyncDnsRecordResponse,
+    Unauthorized,
+)
 from gateway.dns.marker import MARKER_PREFIX
 from gateway.dns.outcome import FoundRecord, Outcome, OutcomeKind
 from gateway.holdings.hold import HeldByAnother, given_up, hold_for, is_established
-from gateway.store.documents import Change, Document, Holder
+from gateway.store.documents import Change, Contended, Document, Holder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gateway.contract.names import Hostname
     from gateway.contract.responses import SyncStatus
     from gateway.dns.owner import Owner
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
 
 CALL_BOUND_SECONDS: Final = 8.0
 EVIDENCE_BOUND_SECONDS: Final = 2.0
-WITHDRAWAL_ROUNDS: Final = 5
+ROUNDS: Final = 5
 
 _STATUS: Final[dict[OutcomeKind, SyncStatus]] = {
     OutcomeKind.CREATED: "managed-created",
@@ -42,46 +47,50 @@ _STATUS: Final[dict[OutcomeKind, SyncStatus]] = {
 }
 _PUBLISHED: Final = {OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED}
 
-_log = structlog.get_logger(__name__)
-
 
 class Records:
-    """The address records of all ownerships. Every method raises `StoreUnavailable`."""
+    """The address records of all ownerships. Every method raises `StoreUnavailable`.
 
-    def __init__(self, documents: Documents, holds: Holds, publisher: Publisher) -> None:
+    What a document remembers of a record carries an *edition*, a name that each write makes anew,
+    so that a call can tell its own intent and what it has read from what another call has written
+    since, be it the same record again.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        holds: Holds,
+        publisher: Publisher,
+        new_id: Callable[[], str],
+    ) -> None:
         self._documents = documents
         self._holds = holds
         self._publisher = publisher
+        self._new_id = new_id
 
     async def publish(self, owner: Owner, wanted: DnsRecord) -> SyncDnsRecordResponse:
-        """Publish or replace the ownership's record; repeatable."""
-        holder = Holder(owner.client_id, owner.app_id)
-        document = await self._documents.read(owner.hostname)
-        if hold_for(document, holder).is_conflict:
-            return await self._held_against(owner)
-        established = is_established(document, holder)
-        remembered = _remembered(document)
-        intended = document.record is None
-        if intended:
-            intent = Change({"record": {**wanted.to_wire(), "published": False}})
-            try:
-                await self._holds.take(owner.hostname, holder, lambda _: intent)
-            except HeldByAnother:
-                return await self._held_against(owner)
-        outcome = await self._publisher.publish(
-            owner, wanted, held=established, remembered=remembered, deadline=_deadline()
-        )
-        if outcome.kind in _PUBLISHED:
-            await self._remember(document, holder, outcome.record or wanted)
-        elif _came_to_nothing(outcome, intended=intended):
-            await self._take_back(owner.hostname, holder)
-        return _response(owner.hostname, outcome)
+        """Publish or replace the ownership's record; repeatable.
+
+        Raises:
+            Contended: another call withdrew the record each time it was published.
+            Unauthorized: the client was removed meanwhile; nothing of the call is left.
+        """
+        deadline = _deadline()
+        for _ in range(ROUNDS):
+            answer = await self._publish_once(owner, wanted, deadline)
+            if answer is not None:
+                return answer
+        raise Contended(f"{owner.hostname} is being published and withdrawn at once")
 
     async def withdraw(self, owner: Owner) -> SyncDnsRecordResponse:
-        """Withdraw the ownership's record, if it has one; repeatable."""
+        """Withdraw the ownership's record, if it has one; repeatable.
+
+        Raises:
+            Contended: another call published the record each time it was withdrawn.
+        """
         holder = Holder(owner.client_id, owner.app_id)
         deadline = _deadline()
-        for _ in range(WITHDRAWAL_ROUNDS):
+        for _ in range(ROUNDS):
             document = await self._documents.read(owner.hostname)
             if hold_for(document, holder).is_conflict:
                 return _response(owner.hostname, _NOTHING_TO_WITHDRAW)
@@ -89,13 +98,47 @@ class Records:
                 owner, remembered=_remembered(document), deadline=deadline
             )
             if outcome.kind is not OutcomeKind.DELETED or document.record is None:
-                break
-            # Only if nothing was changed meanwhile: a record published in between stays held.
-            fields = given_up(document, {"record": None})
-            after = await self._documents.commit(document, Change(fields))
-            if after is not None:
-                await self._holds.forget(after, holder)
-                break
+                return _response(owner.hostname, outcome)
+            if await self._forget(document, holder):
+                return _response(owner.hostname, outcome)
+        raise Contended(f"{owner.hostname} is being published and withdrawn at once")
+
+    async def _publish_once(
+        self, owner: Owner, wanted: DnsRecord, deadline: float
+    ) -> SyncDnsRecordResponse | None:
+        """One round; None when the record was withdrawn again before it could be remembered."""
+        holder = Holder(owner.client_id, owner.app_id)
+        document = await self._documents.read(owner.hostname)
+        if hold_for(document, holder).is_conflict:
+            return await self._held_against(owner)
+        edition = self._new_id()
+        intended = document.record is None
+        if intended:
+            intent = _kept(wanted, edition, published=False)
+            try:
+                await self._holds.take(
+                    owner.hostname,
+                    holder,
+                    lambda now: Change({"record": intent} if now.record is None else {}),
+                )
+            except HeldByAnother:
+                return await self._held_against(owner)
+            except Unauthorized:
+                # Removed meanwhile: what an earlier round has published goes with the client.
+                await self._publisher.withdraw(owner, remembered=wanted, deadline=deadline)
+                raise
+        outcome = await self._publisher.publish(
+            owner,
+            wanted,
+            held=is_established(document, holder),
+            remembered=_remembered(document),
+            deadline=deadline,
+        )
+        if outcome.kind in _PUBLISHED:
+            if not await self._remember(document, holder, outcome, edition):
+                return None
+        elif _came_to_nothing(outcome, intended=intended):
+            await self._take_back(owner.hostname, holder, edition if intended else None)
         return _response(owner.hostname, outcome)
 
     async def _held_against(self, owner: Owner) -> SyncDnsRecordResponse:
@@ -105,24 +148,52 @@ class Records:
         detail = f"{owner.hostname} is held by something else."
         return _response(owner.hostname, Outcome(OutcomeKind.CONFLICT, detail, found=found))
 
-    async def _remember(self, document: Document, holder: Holder, record: DnsRecord) -> None:
-        published = {**record.to_wire(), "published": True}
-        if document.record == published:
-            return
-        try:
-            await self._holds.take(
-                document.hostname, holder, lambda _: Change({"record": published})
-            )
-        except HeldByAnother:
-            # Withdrawn and taken by another in this very moment: the zone refuses the other.
-            _log.warning("published beside a new holder", hostname=document.hostname)
+    async def _remember(
+        self, document: Document, holder: Holder, outcome: Outcome, edition: str
+    ) -> bool:
+        """Write down what was published; False when the hold was given up in between.
 
-    async def _take_back(self, hostname: Hostname, holder: Holder) -> None:
-        """Give up an intent that came to nothing, unless another call made it true meanwhile."""
+        Never takes the hostname: whoever gave it up has taken the record out of the zone as well.
+        """
+        record = outcome.record
+        if record is None or (
+            outcome.kind is OutcomeKind.UNCHANGED and _is_known(document, record)
+        ):
+            return True
+        is_mine = False
+
+        def decide(now: Document) -> Change | None:
+            nonlocal is_mine
+            is_mine = now.holder == holder and now.record is not None
+            return Change({"record": _kept(record, edition, published=True)}) if is_mine else None
+
+        await self._documents.change(document.hostname, decide)
+        return is_mine
+
+    async def _forget(self, seen: Document, holder: Holder) -> bool:
+        """Give the record up; False when another call has published since it was read.
+
+        Compares the record and not the document, which a worker may be busy with.
+        """
+
+        def decide(now: Document) -> Change | None:
+            same = now.holder == holder and now.record == seen.record
+            return Change(given_up(now, {"record": None})) if same else None
+
+        after = await self._documents.change(seen.hostname, decide)
+        if after.holder == holder and after.record is not None:
+            return False
+        await self._holds.forget(after, holder)
+        return True
+
+    async def _take_back(self, hostname: Hostname, holder: Holder, edition: str | None) -> None:
+        """Give up an intent that came to nothing: of this edition, or any that a crash left."""
 
         def decide(document: Document) -> Change | None:
             record = document.record
-            if document.holder != holder or record is None or record.get("published"):
+            if document.holder != holder or record is None or record["published"]:
+                return None
+            if edition is not None and record["edition"] != edition:
                 return None
             return Change(given_up(document, {"record": None}))
 
@@ -157,6 +228,15 @@ def _came_to_nothing(outcome: Outcome, *, intended: bool) -> bool:
         return not outcome.unknown
     is_marked = any(MARKER_PREFIX in found.value for found in outcome.found if found.type == "TXT")
     return outcome.kind is OutcomeKind.CONFLICT and not is_marked
+
+
+def _kept(record: DnsRecord, edition: str, *, published: bool) -> dict[str, object]:
+    return {**record.to_wire(), "published": published, "edition": edition}
+
+
+def _is_known(document: Document, record: DnsRecord) -> bool:
+    kept = document.record
+    return kept is not None and bool(kept["published"]) and _remembered(document) == record
 
 
 def _remembered(document: Document) -> DnsRecord | None:

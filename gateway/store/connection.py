@@ -131,6 +131,10 @@ class Store:
         """Take a member out of a sorted set unless its score has grown past `up_to_score`."""
         await _guard(self._redis.eval(_lua("remove_member"), 1, index_key, member, up_to_score))
 
+    async def raise_score(self, index_key: str, member: str, score: int) -> None:
+        """Give a member of a sorted set a higher score; one that is not in it stays out."""
+        await _guard(self._redis.zadd(index_key, {member: score}, xx=True, gt=True))
+
     async def members(self, index_key: str) -> list[tuple[str, float]]:
         """Every member of a sorted set with its score."""
         answer = await _guard(self._redis.zrange(index_key, 0, -1, withscores=True))

@@ -58,8 +58,9 @@ class Lease:
 class Document:
     """What Redis holds about one hostname. The JSON fields belong to the layers named.
 
-    `record` (holdings): `{type, value, ttl}` last published or about to be. `claim` (holdings):
-    `{sinceMs, note}`. `certificate`, `issuance` (certificates): see `certificates.states`.
+    `record` (holdings): `{type, value, ttl, published, edition}`, published last or about to be.
+    `claim` (holdings): `{sinceMs, note}`. `certificate`, `issuance` (certificates): see
+    `certificates.states`.
     `debts` (certificates): a list of what must still be cleaned up. `fence` is the last fencing
     number given out.
     """
@@ -123,6 +124,11 @@ class Documents:
             if changed is not None:
                 return changed
         raise Contended(f"{hostname} is being changed by too many callers at once")
+
+    async def postpone(self, hostname: Hostname, until_ms: int) -> None:
+        """Move a hostname back in the due queue, whatever its document holds; never forward."""
+        queue = keys.due_key(keys.bucket_of(hostname))
+        await self._store.raise_score(queue, hostname, until_ms)
 
     async def commit(self, document: Document, change: Change) -> Document | None:
         """Make one change if the document is still as it was read; None when it is not."""
