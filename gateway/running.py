@@ -210,8 +210,9 @@ def _zone_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
 
 def _worker_probe(worker: Worker) -> Callable[[], Awaitable[None]]:
     async def probe() -> None:
+        await worker.polled.wait()
         seen_ms = worker.last_poll_ms
-        if seen_ms is None or now_ms() - seen_ms > WORKER_SILENCE_MS:
+        if now_ms() - seen_ms > WORKER_SILENCE_MS:
             raise PartFailed("the worker has not read its queue lately")
 
     return probe

@@ -23,6 +23,7 @@ from gateway.access.provisioning import Provisioning
 from gateway.certificates.accounts import RedisAccountStore
 from gateway.certificates.authority import Authority, AuthoritySettings
 from gateway.certificates.cleanup import Cleaner
+from gateway.certificates.keyring_proof import prove_keyring
 from gateway.certificates.keys import KeyType
 from gateway.certificates.pace import Pace
 from gateway.certificates.sealing import load_keyring
@@ -39,7 +40,7 @@ from gateway.holdings.certificates import Certificates
 from gateway.holdings.claims import Claims
 from gateway.holdings.hold import Holds
 from gateway.holdings.records import Records
-from gateway.store.connection import Store
+from gateway.store.connection import Store, StoreUnavailable
 from gateway.store.documents import Documents
 from gateway.store.embedded import EmbeddedRedis
 from gateway.store.holdings_index import HoldingsIndex
@@ -80,13 +81,16 @@ async def open_gateway(
     (built, not started), where an authority is configured.
 
     Raises:
-        KeyringInvalid: with every fault of the keyring file.
+        KeyringInvalid: with every fault of the keyring file, or that it is another's.
         EmbeddedRedisFault: no Redis could be started.
     """
     keyring = load_keyring(settings.keyring_file)
     async with _redis_url(settings, serves=serves) as url:
         store = Store(url)
         try:
+            # Without Redis nothing can be compared, and nothing sealed or published either.
+            with contextlib.suppress(StoreUnavailable):
+                await prove_keyring(keyring, store)
             gateway = _build(settings, keyring, store, works=works)
             try:
                 yield gateway

@@ -120,7 +120,7 @@ class Provisioning:
                 else "send releaseHoldings: true to withdraw and release all of it"
             )
             raise RequestInvalid(
-                [f"spec.clientId still holds {len(held)} hostnames, such as {held[0]}: {remedy}"]
+                [f"spec.clientId still holds hostnames ({len(held)}, such as {held[0]}): {remedy}"]
             )
         if not await self._clients.drop(client_id):
             raise Unavailable(1_000)

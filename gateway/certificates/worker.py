@@ -91,7 +91,8 @@ class Worker:
         self._active: dict[Hostname, asyncio.Task[None]] = {}
         self._again: set[Hostname] = set()
         self._stop = asyncio.Event()
-        self.last_poll_ms: int | None = None
+        self.polled = asyncio.Event()
+        self.last_poll_ms = 0
 
     async def run(self) -> None:
         """Poll the due queues until `stop`; then let the steps under way end, and hand over.
@@ -137,6 +138,7 @@ class Worker:
             _log.warning("due queues unreadable", error=str(fault))
             return
         self.last_poll_ms = self._now_ms()
+        self.polled.set()
         for hostname in hostnames:
             if hostname not in self._active:
                 self.kick(hostname)

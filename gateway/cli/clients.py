@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from gateway.cli.session import REFUSED, carry_out, config_option, end_with, read_settings
+from gateway.cli.session import REFUSED, WRONG, carry_out, config_option, end_with, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from gateway.contract import ProvisionResponse
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+_OPTIONS: Final = {
+    "spec.clientId": "CLIENT_ID",
+    "spec.clientType": "--type",
+    "spec.hostnamePatterns": "--pattern",
+    "spec.allowedDnsRecordAddresses": "--allow",
+    "spec.capabilities": "--capability",
+    "overlapSeconds": "--overlap-seconds",
+    "releaseHoldings: true": "--release-holdings",
+}
+"""What the command line calls the parts of the request."""
 
 
 @click.group("clients")
@@ -121,7 +133,7 @@ def list_all(config_path: str | None, *, as_json: bool) -> None:
     for view in views:
         patterns = ", ".join(view["hostnamePatterns"]) or "no hostnames"
         live = len(view["credentials"])
-        click.echo(f"{view['clientId']}  ({view['clientType']}, {live} credentials)  {patterns}")
+        click.echo(f"{view['clientId']}  ({view['clientType']}, credentials: {live})  {patterns}")
 
 
 @command.command("show")
@@ -138,17 +150,30 @@ def show(config_path: str | None, client_id: str, *, as_json: bool) -> None:
 
 
 def _provision(config_path: str | None, request: dict[str, Any]) -> ProvisionResponse:
-    from gateway.contract import ProvisionRequest, read_request
+    from gateway.contract import ProvisionRequest, RequestInvalid, read_request
     from gateway.wiring import open_gateway
 
     settings = read_settings(config_path)
+    try:
+        read = read_request(ProvisionRequest, request)
+    except RequestInvalid as invalid:
+        end_with("\n".join(map(_as_option, invalid.violations)), WRONG)
 
     async def work() -> ProvisionResponse:
-        read = read_request(ProvisionRequest, request)
         async with open_gateway(settings) as gateway:
-            return await gateway.provisioning.provision(read)
+            try:
+                return await gateway.provisioning.provision(read)
+            except RequestInvalid as refused:
+                end_with("\n".join(map(_as_option, refused.violations)), REFUSED)
 
     return carry_out(work())
+
+
+def _as_option(violation: str) -> str:
+    """A violation of the wire's request in the words of the command line."""
+    for wire, option in _OPTIONS.items():
+        violation = violation.replace(wire, option)
+    return violation
 
 
 def _all(config_path: str | None) -> list[Client]:
@@ -179,6 +204,10 @@ def _show(response: ProvisionResponse, *, as_json: bool) -> None:
     if wire["apiToken"] is not None:
         click.echo(f"token        {wire['apiToken']}")
         click.echo("The token is shown this once.", err=True)
+    elif wire["credential"] is not None:
+        click.echo(
+            "Its token was shown when it was made; `clients rotate` makes another.", err=True
+        )
 
 
 def _view(client: Client) -> dict[str, Any]:

@@ -22,8 +22,9 @@ from gateway.certificates.accounts import RedisAccountStore
 from gateway.certificates.orders import AuthorityFault, FaultKind
 from gateway.certificates.sealing import Keyring, KeyringInvalid, SealBroken, load_keyring
 from gateway.config import is_loopback
+from gateway.dns.errors import DnsFault
 from gateway.dns.exchange import Exchange
-from gateway.dns.health import check_zone
+from gateway.dns.health import check_zone, refused_types, silent_servers
 from gateway.store.connection import Store, StoreRefused, StoreUnavailable
 from gateway.store.embedded import EmbeddedRedis, EmbeddedRedisFault
 from gateway.store.persistence import Loss, losses, read_persistence
@@ -148,11 +149,39 @@ async def check_one_zone(zone: Zone) -> AsyncIterator[Finding]:
     health = await check_zone(Exchange(), zone, deadline)
     if health.ok:
         yield Finding(part, State.OK, health.detail)
+        async for finding in _check_reach(zone, deadline):
+            yield finding
     else:
         remedy = "Check the zone's primary and tsig here, and the key's permissions at the server."
         yield Finding(part, State.FAILED, health.detail, remedy)
     if health.clock_skew_seconds is not None:
         yield clock_finding(zone.name, health.clock_skew_seconds)
+
+
+async def _check_reach(zone: Zone, deadline: float) -> AsyncIterator[Finding]:
+    """What the key may change, and whether every name server that issuances wait for answers."""
+    try:
+        refused = await refused_types(Exchange(), zone, deadline)
+        silent = await silent_servers(Exchange(), zone, deadline)
+    except DnsFault as fault:
+        yield Finding(f"zone {zone.name}", State.FAILED, fault.detail)
+        return
+    if refused:
+        yield Finding(
+            f"zone {zone.name}",
+            State.WARNING,
+            f"The key may not change {', '.join(refused)} records at every name of the zone.",
+            "Grant A, AAAA and TXT (BIND: update-policy), unless a narrower rule is meant.",
+        )
+    if silent:
+        yield Finding(
+            f"name servers {zone.name}",
+            State.FAILED,
+            f"No answer for the zone from {', '.join(silent)}, which every issuance waits for.",
+            "Name the servers to wait for in the zone's servers, or set nameserver_port.",
+        )
+    else:
+        yield Finding(f"name servers {zone.name}", State.OK, "All of them answer for the zone.")
 
 
 def clock_finding(zone_name: str, skew_seconds: float) -> Finding:

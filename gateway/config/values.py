@@ -75,7 +75,9 @@ def read_base64_secret(text: str) -> bytes:
     try:
         secret = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise ValueError("must be base64, as tsig-keygen prints it") from None
+        raise ValueError(
+            "must be the base64 secret alone: what tsig-keygen prints between quotes"
+        ) from None
     if len(secret) < MIN_SECRET_BYTES:
         raise ValueError(f"must be at least {MIN_SECRET_BYTES} bytes long; these are {len(secret)}")
     return secret

@@ -4,20 +4,36 @@ Responsible for saying what is wrong in words that lead to the fault: address, k
 permission. Must not retry or remember.
 """
 
+import asyncio
+import secrets
 from dataclasses import dataclass
+from typing import Final
 
 import dns.flags
 import dns.message
 import dns.rcode
+import dns.rdata
+import dns.rdatatype
 from dns.rcode import Rcode
+from dns.rdataclass import RdataClass
 from dns.rdatatype import RdataType
 
-from gateway.dns.errors import DnsFault, TsigRejected
+from gateway.dns.errors import DnsFault, ServerRefused, TsigRejected
 from gateway.dns.exchange import Exchange, Over
+from gateway.dns.names import to_name
+from gateway.dns.nameservers import NameServer, name_servers
 from gateway.dns.questions import ask_primary, make_query
 from gateway.dns.replies import Peer, signed_at
-from gateway.dns.update import RRsetPresent, send_update
+from gateway.dns.update import Delete, NameFree, RRsetPresent, send_update
 from gateway.dns.zones import Zone
+
+SERVER_SECONDS: Final = 2.0
+
+_HARMLESS: Final = (
+    (RdataType.A, "192.0.2.1"),
+    (RdataType.AAAA, "2001:db8::1"),
+    (RdataType.TXT, '"check"'),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +65,8 @@ async def probe_zone(exchange: Exchange, zone: Zone, deadline: float) -> ZoneHea
 async def check_zone(exchange: Exchange, zone: Zone, deadline: float) -> ZoneHealth:
     """As `probe_zone`, and an UPDATE that only states that the zone has a SOA record.
 
-    A server that allows updates by rule per name (`update-policy`) says yes to that in any case.
+    A server that allows updates by rule per name (`update-policy`) says yes to that in any case:
+    `refused_types` looks into it.
     """
     health = await probe_zone(exchange, zone, deadline)
     if not health.ok:
@@ -64,6 +81,57 @@ async def check_zone(exchange: Exchange, zone: Zone, deadline: float) -> ZoneHea
     takes = rcode == Rcode.NOERROR
     words = "takes updates" if takes else f"answered {dns.rcode.to_text(rcode)} to an update"
     return ZoneHealth(takes, f"The {peer} serves the zone and {words}.", health.clock_skew_seconds)
+
+
+async def refused_types(exchange: Exchange, zone: Zone, deadline: float) -> tuple[str, ...]:
+    """Which of A, AAAA and TXT the key may not change at some name that nobody uses.
+
+    A server that allows updates by rule per name and type (BIND's `update-policy`) judges the rules
+    by what a message would change, so each asks to delete a record that is not there: nothing is
+    written whatever the answer. A policy for certain names only refuses this one rightly.
+
+    Raises: the faults of `Exchange.ask`.
+    """
+    name = to_name(f"_gateway-check-{secrets.token_hex(8)}.{zone.name}")
+    refused = []
+    for rdtype, value in _HARMLESS:
+        change = Delete(name, dns.rdata.from_text(RdataClass.IN, rdtype, value))
+        try:
+            await send_update(
+                exchange, zone, (NameFree(name),), (change,), deadline=deadline, prefer=Over.TCP
+            )
+        except ServerRefused:
+            refused.append(dns.rdatatype.to_text(rdtype))
+    return tuple(refused)
+
+
+async def silent_servers(exchange: Exchange, zone: Zone, deadline: float) -> tuple[str, ...]:
+    """The zone's name servers that do not answer for it with authority, asked unsigned.
+
+    Each would hold up every issuance (`propagation`). Raises: DnsFault when the primary doesn't
+    tell which servers there are.
+    """
+    servers = await name_servers(exchange, zone, deadline)
+    answers = await asyncio.gather(
+        *(_answers(exchange, zone, server, deadline) for server in servers)
+    )
+    return tuple(
+        server.label for server, answer in zip(servers, answers, strict=True) if not answer
+    )
+
+
+async def _answers(exchange: Exchange, zone: Zone, server: NameServer, deadline: float) -> bool:
+    until = min(deadline, asyncio.get_running_loop().time() + SERVER_SECONDS)
+    for address in server.addresses:
+        query = make_query(zone.apex, RdataType.SOA)
+        try:
+            peer = Peer(address, zone.name)
+            reply = await exchange.ask(peer, query, over=Over.UDP, deadline=until)
+        except DnsFault:
+            continue
+        if _serves(reply, zone):
+            return True
+    return False
 
 
 def _serves(reply: dns.message.Message, zone: Zone) -> bool:

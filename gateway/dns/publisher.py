@@ -120,7 +120,7 @@ def _outcome(settlement: Settlement, record: DnsRecord | None, zone: Zone) -> Ou
         OutcomeKind.CREATED: f"{name} was published in the zone {zone.name}.",
         OutcomeKind.UPDATED: f"{name} was replaced in the zone {zone.name}.",
         OutcomeKind.UNCHANGED: f"The zone {zone.name} holds this record already.",
-        OutcomeKind.DELETED: f"The zone {zone.name} holds no record of this ownership at {name}.",
+        OutcomeKind.DELETED: f"This ownership has no record at {name} any more.",
         OutcomeKind.CONFLICT: f"{name} is held by records that the gateway did not publish.",
         OutcomeKind.FREE: f"Nothing is published at {name}.",
         OutcomeKind.OURS: f"{name} carries this ownership's own record.",

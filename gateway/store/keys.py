@@ -14,6 +14,7 @@ and a crash between the two writes would strand an issuance until a sweep found 
 | `gw:{c<fingerprint>}:holdings` | sorted set: hostname, score = epoch ms of its entry | as above |
 | `gw:clients` | set of client ids, for listing | for ever |
 | `gw:claims` | set of claimed hostnames, for listing | for ever |
+| `gw:keyring` | hash: a value that the right keyring opens | for ever |
 | `gw:account:<fingerprint>` | hash: one ACME directory's account, key sealed | for ever |
 
 Called by the other modules of `gateway.store` and by `access.clients`; knows no domain rule.
@@ -29,6 +30,7 @@ BUCKETS = 128
 
 CLIENTS_KEY = "gw:clients"
 CLAIMS_KEY = "gw:claims"
+KEYRING_KEY = "gw:keyring"
 
 _FINGERPRINT_HEX_DIGITS = 24
 

@@ -1,5 +1,6 @@
 """What `gateway check` and the readiness page are told of a zone's primary."""
 
+import asyncio
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import dns.message
 import pytest
 
 from gateway.dns.exchange import Exchange
-from gateway.dns.health import check_zone, probe_zone
+from gateway.dns.health import check_zone, probe_zone, refused_types, silent_servers
 from gateway.dns.zones import Endpoint, TsigKey, Zone
 from tests.integration.dns.conftest import soon, zone_at
 from tests.integration.dns.hand import Hand
@@ -78,3 +79,31 @@ async def test_missing_permission_to_update_is_told(tmp_path: Path) -> None:
     assert not health.ok
     assert "REFUSED" in health.detail
     assert "update" in health.detail
+
+
+@pytest.mark.parametrize(
+    ("granted", "refused"),
+    [
+        ("gateway zonesub A AAAA TXT", ()),
+        ("gateway zonesub A AAAA", ("TXT",)),
+        ("gateway zonesub TXT", ("A", "AAAA")),
+        ("gateway name www.example.test A AAAA TXT", ("A", "AAAA", "TXT")),
+    ],
+)
+async def test_types_that_the_key_may_not_change_are_told_without_a_write(
+    tmp_path: Path, granted: str, refused: tuple[str, ...]
+) -> None:
+    policy = f"update-policy {{ grant {granted}; }};"
+    with lone_bind(tmp_path, {"example.test": ""}, permission=policy) as server:
+        zone = zone_at(server.primary, server.tsig)
+        assert await refused_types(Exchange(), zone, soon()) == refused
+        assert not await asyncio.to_thread(lambda: list(tmp_path.glob("**/*.jnl")))
+
+
+async def test_name_servers_that_do_not_answer_are_named(bind: BindPair) -> None:
+    good = zone_at(bind.primary, bind.tsig, port=bind.nameserver_port)
+    assert await silent_servers(Exchange(), good, soon()) == ()
+    nobody = free_port()
+    elsewhere = replace(good, nameserver_port=nobody)
+    expected = (f"ns1.example.test:{nobody}", f"ns2.example.test:{nobody}")
+    assert await silent_servers(Exchange(), elsewhere, soon()) == expected

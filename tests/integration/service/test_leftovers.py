@@ -67,7 +67,13 @@ async def test_release_in_the_middle_deactivates_the_pending_authorization(
 async def left_behind(lab: Lab, mine: Ownership, address: str) -> None:
     """The note of a publication whose outcome nobody learned, as a crash leaves it."""
     client_id = mine.caller.call(CONTEXT)["context"]["clientId"]
-    intent = {"type": "A", "value": address, "ttl": 300, "published": False, "edition": "a crash left it"}
+    intent = {
+        "type": "A",
+        "value": address,
+        "ttl": 300,
+        "published": False,
+        "edition": "a crash left it",
+    }
     fields = {"holder": Holder(ClientId(client_id), AppId(mine.app_id)), "record": intent}
     store = Store(lab.redis.url)
     try:

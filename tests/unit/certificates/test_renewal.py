@@ -45,6 +45,13 @@ def test_pace_learns_from_finished_issuances() -> None:
     assert pace.remaining_ms(300) == SHORTEST_MS + 50
 
 
+def test_one_slow_issuance_says_nothing_of_the_next() -> None:
+    pace = Pace()
+    for took_ms in (400, 400, 400, 120_000):
+        pace.issued(took_ms)
+    assert pace.remaining_ms(0) == 400
+
+
 @given(st.integers(min_value=0, max_value=10**9))
 def test_estimate_stays_within_its_bounds(elapsed_ms: int) -> None:
     assert SHORTEST_MS <= Pace().remaining_ms(elapsed_ms) <= LONGEST_MS
