@@ -45,7 +45,8 @@ def test_all_faults_are_told_at_once(faults: Faults) -> None:
         "zones[0].nameserver_port: must be greater than or equal to 1, not 0",
         "zones[0].tsig.algorithm: must be one of"
         " 'hmac-sha256', 'hmac-sha384' or 'hmac-sha512', not \"hmac-md5\"",
-        "zones[0].tsig.secret: must be base64, as tsig-keygen prints it",
+        "zones[0].tsig.secret: must be the base64 secret alone:"
+        " what tsig-keygen prints between quotes",
         "zones[1].name: is required",
         "zones[1].primary: must be text, not 53",
         'zones[1].servers[0]: must be host:port or [IPv6 address]:port, not "a b"',
