@@ -177,7 +177,15 @@ class Authority:
     def _register(self, signer: Signer) -> str:
         url = self._caller.new_account_url()
         payload = registration(signer, self._settings.contact, self._settings.binding, url)
-        reply = self._caller.call(Operation.NEW_ACCOUNT, url, payload, signer)
+        call = partial(self._caller.call, Operation.NEW_ACCOUNT, url, payload, signer)
+        try:
+            reply = call()
+        except AuthorityFault as fault:
+            if fault.kind is not FaultKind.SERVER_ERROR:
+                raise
+            # Pebble 2.4 fails one of two processes that register the same key at the same moment;
+            # asked again, it answers the account that the other one got.
+            reply = call()
         # A CA that knows the key answers its account, whatever became of it.
         status = (reply.json_object() or {}).get("status", "valid")
         if status != "valid":
