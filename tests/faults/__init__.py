@@ -1,0 +1,1 @@
+"""Real gateway processes, killed and stopped for real, on the real BIND, Pebble and Redis."""

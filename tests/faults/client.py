@@ -1,0 +1,77 @@
+"""A client of the gateways: one ownership's certificate, asked for and released over HTTP.
+
+Responsible for: the envelope. Knows the wire and nothing of the gateway's code.
+Must not: try again; a gateway that dies in the middle of an answer is what these tests are about.
+Called by: `faultlab` and the tests.
+"""
+
+from typing import Any
+
+import httpx
+
+_ANSWER_LIMIT_SECONDS = 12.0
+_CAPABILITIES = ["readCertificates", "requestCertificates"]
+
+
+class Client:
+    """Holds a token; every call names the gateway it goes to.
+
+    Calls raise httpx.HTTPError when there is no answer.
+    """
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self._http = httpx.Client(trust_env=False)
+
+    @classmethod
+    def made_by_admin(cls, url: str, admin_token: str, *hostname_patterns: str) -> "Client":
+        """A new client, made through the gateway at `url`."""
+        spec = {
+            "clientId": "relays",
+            "clientType": "relay",
+            "hostnamePatterns": list(hostname_patterns),
+            "capabilities": _CAPABILITIES,
+        }
+        admin = cls(admin_token)
+        method = "provisionGatewayClientCredential"
+        made = admin.call(url, method, {"action": "ensure", "spec": spec})
+        admin.close()
+        return cls(made["apiToken"])
+
+    def get(
+        self, url: str, hostname: str, limit_seconds: float = _ANSWER_LIMIT_SECONDS
+    ) -> dict[str, Any]:
+        """Ask for the certificate."""
+        return self.call(url, "getGatewayClientCertificate", _owned(hostname), limit_seconds)
+
+    def release(self, url: str, hostname: str) -> str:
+        """Release the certificate; answers the status."""
+        status: str = self.call(url, "releaseGatewayClientCertificate", _owned(hostname))["status"]
+        return status
+
+    def call(
+        self,
+        url: str,
+        method: str,
+        request: dict[str, object],
+        limit_seconds: float = _ANSWER_LIMIT_SECONDS,
+    ) -> dict[str, Any]:
+        """Answer the response of a call, which must be admitted."""
+        body = {
+            "method": method,
+            "request": {"apiToken": self._token, **request},
+            "response": None,
+            "correlation": {"id": "1", "phase": "request"},
+        }
+        envelope = self._http.post(url, json=body, timeout=limit_seconds).json()
+        assert envelope.get("error") is None, envelope
+        response: dict[str, Any] = envelope["response"]
+        return response
+
+    def close(self) -> None:
+        """Close the connections. May be repeated."""
+        self._http.close()
+
+
+def _owned(hostname: str) -> dict[str, object]:
+    return {"ownership": {"appId": "relay", "hostname": hostname}}

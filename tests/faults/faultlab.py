@@ -1,0 +1,159 @@
+"""The lab of the fault tests: servers, one client, and gateways started as a test needs them.
+
+Responsible for: keeping tests apart by hostnames, stopping what they started, and waiting, always
+by condition and bounded.
+Must not: judge anything; the tests do.
+Called by: `conftest`.
+"""
+
+import contextlib
+import secrets
+import signal
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.faults.client import Client
+from tests.faults.doomed import DoomedGateway
+from tests.faults.evidence import Evidence
+from tests.faults.points import Point
+from tests.lab.gateway import GatewayProcess, start_gateway
+from tests.lab.lab import Lab
+from tests.lab.ports import free_port
+from tests.lab.process import wait_until
+
+ZONE = "example.test"
+SETTLING_LIMIT_SECONDS = 90.0
+_DRIVE_LIMIT_SECONDS = 60.0
+_DOOMED_ANSWER_SECONDS = 2.0
+
+
+class FaultLab:
+    """A lab whose one client may hold every name in the zone.
+
+    `desk` answers calls as long as the lab runs, and never works on anything.
+    """
+
+    def __init__(self, lab: Lab, desk: GatewayProcess) -> None:
+        self.lab = lab
+        self.desk = desk
+        self.evidence = Evidence(lab)
+        self.client = Client.made_by_admin(desk.url, lab.config.admin_token, f"*.{ZONE}")
+
+    def fresh_hostname(self) -> str:
+        return f"t{secrets.token_hex(6)}.{ZONE}"
+
+    def doomed(
+        self,
+        hostname: str,
+        *points: Point,
+        signal_number: int = signal.SIGKILL,
+        trace_file: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> DoomedGateway:
+        """A gateway that works on this hostname only, not started yet."""
+        return DoomedGateway(
+            self.lab.config,
+            hostname,
+            *points,
+            signal_number=signal_number,
+            trace_file=trace_file,
+            environ=environ,
+        )
+
+    def trace(self, trace_file: Path, environ: Mapping[str, str] | None = None) -> list[Point]:
+        """The points that one undisturbed issuance passes, in order."""
+        gateway = self.doomed(self.fresh_hostname(), trace_file=trace_file, environ=environ)
+        gateway.start()
+        try:
+            self.drive(gateway)
+        finally:
+            gateway.kill()
+        return [Point.from_line(line) for line in trace_file.read_text().splitlines()]
+
+    def drive(self, gateway: DoomedGateway) -> bool:
+        """Ask a doomed gateway for its certificate until it has come to its point.
+
+        False when it has done all there was to do instead, and never came there.
+        """
+
+        def is_over() -> bool:
+            if gateway.is_at_its_end:
+                return True
+            # No answer: it does not listen yet, or no longer, or came to its point in this call.
+            with contextlib.suppress(httpx.HTTPError):
+                answer = self.client.get(gateway.url, gateway.hostname, _DOOMED_ANSWER_SECONDS)
+                return answer["status"] == "ready" and self._are_settled([gateway.hostname])
+            return False
+
+        wait_until(is_over, f"{gateway.hostname} comes to its end", _DRIVE_LIMIT_SECONDS)
+        return gateway.is_at_its_end
+
+    def wait_until_listening(self, gateway: DoomedGateway) -> None:
+        """Wait until a gateway can be called, and can reach Redis."""
+
+        def answers() -> bool:
+            with contextlib.suppress(httpx.HTTPError):
+                url = f"{gateway.base_url}/readyz"
+                return httpx.get(url, trust_env=False).status_code == httpx.codes.OK
+            return False
+
+        wait_until(answers, f"{gateway.hostname}'s gateway answers")
+
+    @contextmanager
+    def gateway(self) -> Iterator[GatewayProcess]:
+        """An ordinary gateway, which works on everything, as long as the block runs."""
+        with running_gateway(self.lab, works=True) as gateway:
+            yield gateway
+
+    def certificates(self, hostnames: Iterable[str], url: str) -> dict[str, dict[str, Any]]:
+        """The certificate of each hostname, asked for at one gateway until all are there."""
+        waiting = list(hostnames)
+        ready: dict[str, dict[str, Any]] = {}
+
+        def are_ready() -> bool:
+            for hostname in list(waiting):
+                answer = self.client.get(url, hostname)
+                if answer["status"] == "ready":
+                    ready[hostname] = answer["certificate"]
+                    waiting.remove(hostname)
+            return not waiting
+
+        wait_until(are_ready, "all certificates are ready", SETTLING_LIMIT_SECONDS)
+        return ready
+
+    def wait_until_settled(self, hostnames: Iterable[str]) -> None:
+        """Wait until no hostname has work under way or anything left to clean up."""
+        names = list(hostnames)
+        wait_until(lambda: self._are_settled(names), "all debts are paid", SETTLING_LIMIT_SECONDS)
+
+    def _are_settled(self, hostnames: list[str]) -> bool:
+        documents = self.evidence.documents(hostnames).values()
+        return not any(each.issuance or each.debts or each.lease for each in documents)
+
+    def wait_until_no_challenge(self, hostnames: Iterable[str]) -> None:
+        """Wait until no challenge record of these hostnames is in the primary's zones."""
+        names = {f"_acme-challenge.{hostname}" for hostname in hostnames}
+        wait_until(
+            lambda: not names & self.evidence.challenge_names(),
+            "the challenge records are gone",
+            SETTLING_LIMIT_SECONDS,
+        )
+
+
+@contextmanager
+def running_gateway(lab: Lab, *, works: bool) -> Iterator[GatewayProcess]:
+    """A further gateway of a lab, with or without a worker, as long as the block runs."""
+    gateway = start_gateway(
+        lab.config,
+        f"gateway-{secrets.token_hex(4)}",
+        port=free_port(),
+        environ={"GATEWAY_WORKER__ENABLED": str(works).lower()},
+    )
+    try:
+        yield gateway
+    finally:
+        gateway.stop()

@@ -1,0 +1,154 @@
+"""A gateway that was stopped past its lease, and goes on, changes nothing and notices.
+
+Each of many gateways stops itself (SIGSTOP) in the middle of a step. Another one takes over when
+the leases lapse, and ends all issuances. Then the first ones go on (SIGCONT) where they were, with
+answers to come or calls still to be made.
+
+What such a gateway had in its hands goes out into the world all the same: an order, a challenge
+record. It enters what came of that as a debt, and the debt is paid.
+"""
+
+import contextlib
+import signal
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import pytest
+
+from gateway.certificates.events import Command
+from gateway.store.documents import Document
+from tests.faults.doomed import DoomedGateway
+from tests.faults.evidence import Order
+from tests.faults.faultlab import SETTLING_LIMIT_SECONDS, FaultLab
+from tests.faults.points import BEFORE, STEP, Point
+from tests.lab.process import LabFault, wait_until
+
+AT_ONCE = 4
+GAVE_UP = "work given up"
+LEAVES_DEBTS = (Command.PLACE_ORDER, Command.PUBLISH_CHALLENGE)
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@dataclass(frozen=True)
+class Fate:
+    """An issuance whose gateway was stopped: before it went on, and after."""
+
+    point: Point
+    hostname: str
+    gave_up: bool
+    before: Document
+    after: Document
+    orders: tuple[Order, ...]
+    has_challenge: bool
+
+
+@pytest.fixture(scope="module")
+def fates(fault_lab: FaultLab, points: tuple[Point, ...]) -> list[Fate]:
+    with ExitStack() as stack:
+        stopped = _stop_at_each(fault_lab, filter(_is_in_a_step, points), stack)
+        hostnames = [gateway.hostname for gateway in stopped.values()]
+        survivor = stack.enter_context(fault_lab.gateway())
+        fault_lab.certificates(hostnames, survivor.url)
+        fault_lab.wait_until_settled(hostnames)
+        before = fault_lab.evidence.documents(hostnames)
+        for gateway in stopped.values():
+            gateway.resume()
+        _wait_until_given_up(stopped.values())
+        fault_lab.wait_until_settled(hostnames)
+        after = fault_lab.evidence.documents(hostnames)
+    orders = fault_lab.evidence.orders(hostnames)
+    names = fault_lab.evidence.challenge_names()
+    return [
+        Fate(
+            point,
+            gateway.hostname,
+            gateway.has_logged(GAVE_UP),
+            before[gateway.hostname],
+            after[gateway.hostname],
+            tuple(order for order in orders if order.hostname == gateway.hostname),
+            f"_acme-challenge.{gateway.hostname}" in names,
+        )
+        for point, gateway in stopped.items()
+    ]
+
+
+def _is_in_a_step(point: Point) -> bool:
+    """Whether work is under way there: around a whole command, or on the way to another server."""
+    is_outward = point.call.startswith(("ca.", "dns.")) and point.side == BEFORE
+    return point.command != "get" and (point.call == STEP or is_outward)
+
+
+def _stop_at_each(
+    fault_lab: FaultLab, points: Iterable[Point], stack: ExitStack
+) -> dict[Point, DoomedGateway]:
+    gateways = {
+        point: fault_lab.doomed(fault_lab.fresh_hostname(), point, signal_number=signal.SIGSTOP)
+        for point in points
+    }
+    for gateway in gateways.values():
+        stack.callback(gateway.kill)
+
+    def stop(gateway: DoomedGateway) -> bool:
+        gateway.start()
+        return fault_lab.drive(gateway)
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        came = threads.map(stop, gateways.values())
+        missed = [point for point, has_come in zip(gateways, came, strict=True) if not has_come]
+    # Polls differ from run to run, but no point in a step is a poll's.
+    assert not missed
+    assert all(gateway.is_stopped for gateway in gateways.values())
+    return gateways
+
+
+def _wait_until_given_up(gateways: Iterable[DoomedGateway]) -> None:
+    with contextlib.suppress(LabFault):
+        wait_until(
+            lambda: all(gateway.has_logged(GAVE_UP) for gateway in gateways),
+            "all have given up",
+            SETTLING_LIMIT_SECONDS,
+        )
+
+
+def test_stopped_past_its_lease_a_gateway_notices(
+    fates: list[Fate], subtests: pytest.Subtests
+) -> None:
+    for fate in fates:
+        with subtests.test(str(fate.point)):
+            assert fate.gave_up
+
+
+def test_stopped_past_its_lease_a_gateway_changes_nothing(
+    fates: list[Fate], subtests: pytest.Subtests
+) -> None:
+    for fate in fates:
+        before = fate.before
+        if fate.point.command in LEAVES_DEBTS:
+            # A debt came and was paid: new version and fence, nothing else.
+            before = replace(before, version=fate.after.version, fence=fate.after.fence)
+        with subtests.test(str(fate.point)):
+            assert fate.after == before
+
+
+def test_stopped_past_its_lease_a_gateway_leaves_no_challenge(
+    fates: list[Fate], subtests: pytest.Subtests
+) -> None:
+    for fate in fates:
+        with subtests.test(str(fate.point)):
+            assert not fate.has_challenge
+
+
+def test_stopped_past_its_lease_a_gateway_gives_its_own_order_back(
+    fates: list[Fate], subtests: pytest.Subtests
+) -> None:
+    for fate in fates:
+        placed_late = fate.point.command == Command.PLACE_ORDER
+        with subtests.test(str(fate.point)):
+            assert [order.status for order in fate.orders].count("valid") == 1
+            others = [order for order in fate.orders if order.status != "valid"]
+            assert len(others) == (1 if placed_late else 0)
+            # Valid: Pebble gave the new order the authorization of the certificate that is served.
+            assert all(order.authorization_status != "pending" for order in others)
