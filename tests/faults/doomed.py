@@ -6,6 +6,7 @@ Must not: know why a point matters.
 Called by: the tests of this package, through `faultlab`.
 """
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -78,21 +79,25 @@ class DoomedGateway:
     @property
     def is_stopped(self) -> bool:
         """Whether SIGSTOP holds it."""
-        if self.has_ended:
+        try:
+            status = Path(f"/proc/{self._process.pid}/stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):  # it has ended
             return False
         # The state follows the command in parentheses, which may itself hold anything.
-        status = Path(f"/proc/{self._process.pid}/stat").read_text()
         return status.rpartition(")")[2].split()[0] == "T"
 
     def resume(self) -> None:
-        """Let it go on after SIGSTOP."""
-        pid = self._process.pid
-        if pid is not None and not self.has_ended:
-            os.kill(pid, signal.SIGCONT)
+        """Let it go on after SIGSTOP; one that is stopped keeps its process id."""
+        if self._process.pid is not None and self.is_stopped:
+            os.kill(self._process.pid, signal.SIGCONT)
 
     def kill(self) -> None:
         """End it. May be repeated."""
-        self._process.kill()
+        if self._process.pid is None:  # it was never started
+            return
+        # Its parent, from which it was forked, may know of its end before this process does.
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
         wait_until(lambda: self.has_ended, f"{self.hostname}'s gateway ends", _DEATH_LIMIT_SECONDS)
 
     def has_logged(self, text: str) -> bool:
