@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -24,6 +25,8 @@ _PRELOADED = ["gateway.running", "gateway.cli.serve", "uvloop", "tests.faults.dy
 _DEATH_LIMIT_SECONDS = 10.0
 
 _forks = multiprocessing.get_context("forkserver")
+_lock = threading.Lock()
+"""multiprocessing asks after all its children at every start; two threads may not at once."""
 
 
 class DoomedGateway:
@@ -60,16 +63,17 @@ class DoomedGateway:
         self._process = _forks.Process(target=dying.run, args=(errand,), daemon=True)
 
     def start(self) -> None:
-        self._process.start()
+        with _lock:
+            self._process.start()
 
     @property
     def has_ended(self) -> bool:
-        return self._process.exitcode is not None
+        return self._exit_code() is not None
 
     @property
     def was_killed(self) -> bool:
         """Whether it ended by SIGKILL, not in any other way."""
-        return self._process.exitcode == -signal.SIGKILL
+        return self._exit_code() == -signal.SIGKILL
 
     @property
     def is_at_its_end(self) -> bool:
@@ -96,9 +100,13 @@ class DoomedGateway:
         if self._process.pid is None:  # it was never started
             return
         # Its parent, from which it was forked, may know of its end before this process does.
-        with contextlib.suppress(ProcessLookupError):
+        with _lock, contextlib.suppress(ProcessLookupError):
             self._process.kill()
         wait_until(lambda: self.has_ended, f"{self.hostname}'s gateway ends", _DEATH_LIMIT_SECONDS)
 
     def has_logged(self, text: str) -> bool:
         return text in self.log_file.read_text(errors="replace")
+
+    def _exit_code(self) -> int | None:
+        with _lock:
+            return self._process.exitcode

@@ -9,8 +9,9 @@ Called by: `conftest`.
 import contextlib
 import secrets
 import signal
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from tests.lab.process import wait_until
 
 ZONE = "example.test"
 SETTLING_LIMIT_SECONDS = 90.0
+_AT_ONCE = 4
+_ROUNDS = 3
 _DRIVE_LIMIT_SECONDS = 60.0
 _DOOMED_ANSWER_SECONDS = 2.0
 
@@ -63,6 +66,31 @@ class FaultLab:
             trace_file=trace_file,
             environ=environ,
         )
+
+    @contextmanager
+    def ended_at(
+        self, points: Sequence[Point], signal_number: int
+    ) -> Iterator[dict[Point, DoomedGateway]]:
+        """For each point a gateway that has come to it: killed, or held until the block ends.
+
+        A point that does not come, as polls differ from run to run, is tried again; one that never
+        came is left out.
+        """
+        ended: dict[Point, DoomedGateway] = {}
+        with ExitStack() as stack:
+
+            def come_to(point: Point) -> None:
+                gateway = self.doomed(self.fresh_hostname(), point, signal_number=signal_number)
+                gateway.start()
+                stack.callback(gateway.kill)
+                if self.drive(gateway):
+                    ended[point] = gateway
+
+            for _ in range(_ROUNDS):
+                left = [point for point in points if point not in ended]
+                with ThreadPoolExecutor(_AT_ONCE) as threads:
+                    list(threads.map(come_to, left))
+            yield {point: ended[point] for point in points if point in ended}
 
     def trace(self, trace_file: Path, environ: Mapping[str, str] | None = None) -> list[Point]:
         """The points that one undisturbed issuance passes, in order."""

@@ -37,6 +37,12 @@ class Point:
         return self.phase.removeprefix("after ").rpartition(" ")[0]
 
     @property
+    def is_past_a_rest(self) -> bool:
+        """Whether it comes only where the issuance had to wait for another server."""
+        is_stored = (self.call, self.number) == ("redis.commit", 1)
+        return self.phase.startswith("after ") and not is_stored
+
+    @property
     def line(self) -> str:
         return "\t".join((self.phase, self.call, str(self.number), self.side))
 

@@ -45,8 +45,8 @@ def test_every_hostname_is_ordered_once_while_gateways_are_killed_in_turn(
     lost = [order for order in orders if order.url not in stored]
     left = {f"_acme-challenge.{name}" for name in hostnames} & fault_lab.evidence.challenge_names()
     tables.append(
-        f"{len(hostnames)} hostnames over {GATEWAYS} gateways, {KILLS} of them killed with "
-        f"{cut_off} hostnames under way: {len(certificates)} certificates, {len(orders)} orders, "
+        f"{len(hostnames)} hostnames, {GATEWAYS} gateways killed {KILLS} times in turn, {cut_off} "
+        f"under way: {len(certificates)} certificates, {len(orders)} orders, "
         f"{len(lost)} of them lost answers, {len(left)} challenge records left"
     )
     assert cut_off > 0

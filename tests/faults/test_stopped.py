@@ -11,8 +11,6 @@ record. It enters what came of that as a debt, and the debt is paid.
 import contextlib
 import signal
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import pytest
@@ -25,7 +23,6 @@ from tests.faults.faultlab import SETTLING_LIMIT_SECONDS, FaultLab
 from tests.faults.points import BEFORE, STEP, Point
 from tests.lab.process import LabFault, wait_until
 
-AT_ONCE = 4
 GAVE_UP = "work given up"
 LEAVES_DEBTS = (Command.PLACE_ORDER, Command.PUBLISH_CHALLENGE)
 
@@ -47,10 +44,10 @@ class Fate:
 
 @pytest.fixture(scope="module")
 def fates(fault_lab: FaultLab, points: tuple[Point, ...]) -> list[Fate]:
-    with ExitStack() as stack:
-        stopped = _stop_at_each(fault_lab, filter(_is_in_a_step, points), stack)
+    in_a_step = [point for point in points if _is_in_a_step(point)]
+    with fault_lab.ended_at(in_a_step, signal.SIGSTOP) as stopped, fault_lab.gateway() as survivor:
+        assert stopped.keys() == set(in_a_step)
         hostnames = [gateway.hostname for gateway in stopped.values()]
-        survivor = stack.enter_context(fault_lab.gateway())
         fault_lab.certificates(hostnames, survivor.url)
         fault_lab.wait_until_settled(hostnames)
         before = fault_lab.evidence.documents(hostnames)
@@ -79,29 +76,6 @@ def _is_in_a_step(point: Point) -> bool:
     """Whether work is under way there: around a whole command, or on the way to another server."""
     is_outward = point.call.startswith(("ca.", "dns.")) and point.side == BEFORE
     return point.command != "get" and (point.call == STEP or is_outward)
-
-
-def _stop_at_each(
-    fault_lab: FaultLab, points: Iterable[Point], stack: ExitStack
-) -> dict[Point, DoomedGateway]:
-    gateways = {
-        point: fault_lab.doomed(fault_lab.fresh_hostname(), point, signal_number=signal.SIGSTOP)
-        for point in points
-    }
-    for gateway in gateways.values():
-        stack.callback(gateway.kill)
-
-    def stop(gateway: DoomedGateway) -> bool:
-        gateway.start()
-        return fault_lab.drive(gateway)
-
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        came = threads.map(stop, gateways.values())
-        missed = [point for point, has_come in zip(gateways, came, strict=True) if not has_come]
-    # Polls differ from run to run, but no point in a step is a poll's.
-    assert not missed
-    assert all(gateway.is_stopped for gateway in gateways.values())
-    return gateways
 
 
 def _wait_until_given_up(gateways: Iterable[DoomedGateway]) -> None:
