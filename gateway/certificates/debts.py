@@ -9,7 +9,7 @@ lost its lease what it did outside before it noticed.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.certificates.events import Command, OrderSeen
 from gateway.certificates.states import Debt, DebtKind, Issuance
@@ -62,12 +62,13 @@ def debt_of_step(command: Command, issuance: Issuance, event: Event) -> Debt | N
     return None
 
 
-def with_debt(debts: Iterable[Debt], debt: Debt | None) -> tuple[Debt, ...]:
-    """The debts and one more, unless it is among them already."""
-    known = tuple(debts)
-    if debt is None or any(each.is_same_as(debt) for each in known):
-        return known
-    return (*known, debt)
+def with_debts(debts: Iterable[Debt], more: Iterable[Debt]) -> tuple[Debt, ...]:
+    """The debts and those of `more` that are not among them already."""
+    owed = tuple(debts)
+    for debt in more:
+        if not any(each.is_same_as(debt) for each in owed):
+            owed = (*owed, debt)
+    return owed
 
 
 def without_debt(debts: Iterable[Debt], paid: Debt) -> tuple[Debt, ...]:
@@ -94,3 +95,8 @@ def put_off(debt: Debt, now_ms: int) -> Debt:
     """A debt that could not be paid: try again, ever later."""
     pause_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(debt.tries, 20))
     return replace(debt, tries=debt.tries + 1, due_at_ms=now_ms + pause_ms)
+
+
+def as_stored(debts: Iterable[Debt]) -> tuple[dict[str, Any], ...]:
+    """The debts as a document holds them; `agenda.debts_of` reads them again."""
+    return tuple(debt.to_json() for debt in debts)

@@ -248,12 +248,11 @@ class Worker:
         issuance = None if issued else step.issuance
 
         def decide(current: Document) -> Change:
-            owed = agenda.debts_of(current)
-            for debt in debts.debts_of_progress(agenda.issuance_of(current), step.issuance):
-                owed = debts.with_debt(owed, debt)
+            more = debts.debts_of_progress(agenda.issuance_of(current), step.issuance)
+            owed = debts.with_debts(agenda.debts_of(current), more)
             fields: dict[str, object] = {
                 "issuance": issuance and issuance.to_json(),
-                "debts": tuple(debt.to_json() for debt in owed),
+                "debts": debts.as_stored(owed),
             }
             if isinstance(event, events.CertificateFetched):
                 fields["certificate"] = event.certificate.to_json()
@@ -277,10 +276,10 @@ class Worker:
 
         def decide(current: Document) -> Change | None:
             known = agenda.debts_of(current)
-            owed = debts.with_debt(known, left)
+            owed = debts.with_debts(known, (left,))
             if owed == known or debts.is_relied_on(left, agenda.issuance_of(current)):
                 return None
-            fields = {"debts": tuple(debt.to_json() for debt in owed)}
+            fields = {"debts": debts.as_stored(owed)}
             now_ms = self._now_ms()
             # Whoever holds the lease looks at the debts before giving it up.
             leased = current.lease is not None and current.lease.until_ms > now_ms
@@ -308,7 +307,7 @@ class Worker:
             owed = debts.without_debt(agenda.debts_of(current), debt)
             if not paid:
                 owed = (*owed, debts.put_off(debt, self._now_ms()))
-            fields = {"debts": tuple(each.to_json() for each in owed)}
+            fields = {"debts": debts.as_stored(owed)}
             return self._change(current, fields, keep=False)
 
         return await self._write(document, decide)

@@ -103,12 +103,11 @@ class Certificates:
             if not released:
                 return None
             issuance = issuance_of(document)
-            owed = debts_of(document)
-            for debt in () if issuance is None else debts.debts_of_release(issuance):
-                owed = debts.with_debt(owed, debt)
+            more = () if issuance is None else debts.debts_of_release(issuance)
+            owed = debts.with_debts(debts_of(document), more)
             gone = {"certificate": None, "issuance": None, "lease": None}
             fields = given_up(document, gone)
-            fields["debts"] = tuple(debt.to_json() for debt in owed)
+            fields["debts"] = debts.as_stored(owed)
             return Change(fields, now_ms if owed else None, touches_due=True)
 
         after = await self._documents.change(owner.hostname, decide)

@@ -1,7 +1,8 @@
 """What a Redis would still know after a restart.
 
 Responsible for asking it (CONFIG, or INFO where CONFIG is forbidden) and for judging the answers.
-Must not: change a setting, or touch a key. Called by `gateway check`.
+Must not: change a setting, or touch a key. Called by `gateway check`, and
+by `running` at the start.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import CONTEXT, GET, RELEASE, Ownership, World
+from tests.integration.service.inside import resting_while_published, stored
 from tests.lab.gateway import start_gateway, write_gateway_config
 from tests.lab.lab import Lab
 from tests.lab.pebble import start_pebble
@@ -24,15 +25,6 @@ ADDRESS = "198.51.100.5"
 def orders_placed(lab: Lab) -> int:
     """How many new orders Pebble has taken so far, by its own log."""
     return (lab.pebble.process.log_file.read_text()).count("Added order")
-
-
-def stored(lab: Lab, hostname: str) -> dict[str, str]:
-    """The fields of a hostname's document in Redis."""
-    with redis.Redis.from_url(lab.redis.url, decode_responses=True) as connection:
-        for key in connection.scan_iter(match=f"*:host:{hostname}"):
-            fields: dict[str, str] = connection.hgetall(key)
-            return fields
-    return {}
 
 
 def settled(lab: Lab, hand: Hand, hostname: str) -> bool:
@@ -145,19 +137,10 @@ def test_release_leaves_the_address_record(hand: Hand, mine: Ownership) -> None:
 def test_release_in_the_middle_takes_everything_back(
     service_lab: Lab, hand: Hand, mine: Ownership
 ) -> None:
-    # The secondary stands still, so the issuance rests with its challenge published.
-    secondary = service_lab.bind.secondary_process
-    secondary.pause()
-    try:
-        assert mine.get()["status"] == "pending"
-        wait_until(
-            lambda: bool(hand.records(f"_acme-challenge.{mine.hostname}")),
-            "the challenge is published",
-        )
+    with resting_while_published(service_lab, mine):
+        assert hand.records(f"_acme-challenge.{mine.hostname}")
         assert mine.release() == "released"
         wait_until(lambda: stored(service_lab, mine.hostname) == {}, "all debts are paid")
-    finally:
-        secondary.resume()
     assert hand.records(f"_acme-challenge.{mine.hostname}") == set()
     assert mine.certificate()
 
@@ -200,20 +183,11 @@ def test_renewal_comes_by_itself_and_never_hides_the_certificate(
 def test_restart_in_the_middle_goes_on_with_the_same_order(
     service_lab: Lab, mine: Ownership
 ) -> None:
-    secondary = service_lab.bind.secondary_process
     before = orders_placed(service_lab)
-    secondary.pause()
-    try:
-        assert mine.get()["status"] == "pending"
-        wait_until(
-            lambda: '"published"' in stored(service_lab, mine.hostname).get("issuance", ""),
-            "the challenge is published",
-        )
+    with resting_while_published(service_lab, mine):
         order = json.loads(stored(service_lab, mine.hostname)["issuance"])["order_url"]
         for process in service_lab.gateways:
             process.kill()
-    finally:
-        secondary.resume()
     for process in service_lab.gateways:
         process.start()
     assert mine.certificate()

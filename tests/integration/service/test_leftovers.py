@@ -13,19 +13,11 @@ from gateway.store.documents import Change, Documents, Holder
 from gateway.wiring import build_authority
 from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import CONTEXT, Ownership, World
+from tests.integration.service.inside import resting_while_published, stored
 from tests.lab.lab import Lab
 from tests.lab.process import wait_until
 
 ADDRESS = "198.51.100.5"
-
-
-def stored(lab: Lab, hostname: str) -> dict[str, str]:
-    """The fields of a hostname's document in Redis."""
-    with redis.Redis.from_url(lab.redis.url, decode_responses=True) as connection:
-        for key in connection.scan_iter(match=f"*:host:{hostname}"):
-            fields: dict[str, str] = connection.hgetall(key)
-            return fields
-    return {}
 
 
 async def authorization_at_the_authority(lab: Lab, url: str) -> AuthorizationView:
@@ -44,21 +36,11 @@ async def authorization_at_the_authority(lab: Lab, url: str) -> AuthorizationVie
 async def test_release_in_the_middle_deactivates_the_pending_authorization(
     service_lab: Lab, hand: Hand, mine: Ownership
 ) -> None:
-    # The secondary stands still, so the issuance rests with its challenge published.
-    secondary = service_lab.bind.secondary_process
-    secondary.pause()
-    try:
-        assert mine.get()["status"] == "pending"
-        wait_until(
-            lambda: '"published"' in stored(service_lab, mine.hostname).get("issuance", ""),
-            "the challenge is published",
-        )
+    with resting_while_published(service_lab, mine):
         issuance = json.loads(stored(service_lab, mine.hostname)["issuance"])
         before = await authorization_at_the_authority(service_lab, issuance["authorization_url"])
         assert mine.release() == "released"
         wait_until(lambda: stored(service_lab, mine.hostname) == {}, "all debts are paid")
-    finally:
-        secondary.resume()
     after = await authorization_at_the_authority(service_lab, issuance["authorization_url"])
     assert (before.status, after.status) == ("pending", "deactivated")
     assert hand.records(f"_acme-challenge.{mine.hostname}") == set()

@@ -46,7 +46,7 @@ def document(
         holder=HOLDER,
         certificate=held and held.to_json(),
         issuance=under_way and under_way.to_json(),
-        debts=tuple(debt.to_json() for debt in owed),
+        debts=debts.as_stored(owed),
     )
 
 
@@ -113,9 +113,9 @@ def test_challenge_debt_is_owed_once_its_place_is_known() -> None:
 
 def test_debt_is_entered_once_however_often_it_was_tried() -> None:
     tried = debts.put_off(RECORD, NOW_MS)
-    assert debts.with_debt([tried], RECORD) == (tried,)
-    assert debts.with_debt([tried], AUTHORIZATION) == (tried, AUTHORIZATION)
-    assert debts.with_debt([tried], None) == (tried,)
+    assert debts.with_debts([tried], [RECORD]) == (tried,)
+    assert debts.with_debts([tried], [AUTHORIZATION]) == (tried, AUTHORIZATION)
+    assert debts.with_debts([tried], []) == (tried,)
     assert debts.without_debt([tried, AUTHORIZATION], RECORD) == (AUTHORIZATION,)
 
 

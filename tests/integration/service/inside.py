@@ -1,0 +1,42 @@
+"""A look inside the lab, where the wire does not show what a test needs to know.
+
+Used by the tests of this folder: what Redis holds of a hostname, and an issuance that rests half
+way.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import redis
+
+from tests.integration.service.calling import Ownership
+from tests.lab.lab import Lab
+from tests.lab.process import wait_until
+
+
+def stored(lab: Lab, hostname: str) -> dict[str, str]:
+    """The fields of a hostname's document in Redis."""
+    with redis.Redis.from_url(lab.redis.url, decode_responses=True) as connection:
+        for key in connection.scan_iter(match=f"*:host:{hostname}"):
+            fields: dict[str, str] = connection.hgetall(key)
+            return fields
+    return {}
+
+
+@contextmanager
+def resting_while_published(lab: Lab, mine: Ownership) -> Iterator[None]:
+    """An issuance whose challenge is published and, within the block, goes no further.
+
+    The secondary stands still meanwhile, and the gateway waits for it.
+    """
+    secondary = lab.bind.secondary_process
+    secondary.pause()
+    try:
+        assert mine.get()["status"] == "pending"
+        wait_until(
+            lambda: '"published"' in stored(lab, mine.hostname).get("issuance", ""),
+            "the challenge is published",
+        )
+        yield
+    finally:
+        secondary.resume()
