@@ -1,7 +1,7 @@
 # The gateway in a container. It serves on 8053 as the user `gateway`; mount its configuration at
 # /etc/gateway/gateway.toml and keep /var/lib/gateway, the state directory, on a volume.
 
-# --- a virtual environment from the lock files ------------------------------------------------
+# --- a virtual environment from the server's lock file ----------------------------------------
 FROM python:3.13-slim-trixie AS build
 WORKDIR /src
 RUN python -m venv /opt/gateway
