@@ -16,12 +16,18 @@ from gateway.contract.addresses import (
     is_gateway_address_prefix,
     parse_address,
     parse_prefix,
+    record_type_of,
 )
 from gateway.contract.allowances import (
     AllowedAddresses,
     compile_allowance,
     is_gateway_client_dns_record_allowed,
     validate_gateway_allowed_dns_record_addresses,
+)
+from gateway.contract.answers import (
+    parse_answer,
+    read_answer,
+    read_certificate_answer,
 )
 from gateway.contract.bounds import (
     GATEWAY_CLIENT_HOSTNAME_CONTRACT,
@@ -35,12 +41,15 @@ from gateway.contract.envelope import (
     MAX_BODY_BYTES,
     RequestEnvelope,
     parse_request,
+    render_request,
     render_response,
 )
 from gateway.contract.errors import (
+    AnswerInvalid,
     CallError,
     EnvelopeInvalid,
     Forbidden,
+    GatewayError,
     HostnameForbidden,
     Internal,
     MethodUnknown,
@@ -48,6 +57,7 @@ from gateway.contract.errors import (
     RequestInvalid,
     Unauthorized,
     Unavailable,
+    UnknownFailure,
 )
 from gateway.contract.hostnames import (
     is_gateway_client_hostname,
@@ -86,6 +96,7 @@ from gateway.contract.requests import (
     SyncDnsRecordRequest,
 )
 from gateway.contract.responses import (
+    PUBLISHED,
     AdminContext,
     CapabilitiesResponse,
     Certificate,
@@ -97,6 +108,7 @@ from gateway.contract.responses import (
     ConflictingRecord,
     ContextResponse,
     CredentialView,
+    GatewayCapabilities,
     GetCertificateResponse,
     ProvisionResponse,
     RefusalReason,
@@ -114,9 +126,11 @@ __all__ = [
     "GATEWAY_CLIENT_HOSTNAME_CONTRACT",
     "MAX_BODY_BYTES",
     "MAX_OVERLAP_SECONDS",
+    "PUBLISHED",
     "Address",
     "AdminContext",
     "AllowedAddresses",
+    "AnswerInvalid",
     "AppId",
     "CallError",
     "CapabilitiesResponse",
@@ -137,6 +151,8 @@ __all__ = [
     "EmptyRequest",
     "EnvelopeInvalid",
     "Forbidden",
+    "GatewayCapabilities",
+    "GatewayError",
     "GetCertificateRequest",
     "GetCertificateResponse",
     "Hostname",
@@ -162,6 +178,7 @@ __all__ = [
     "SyncStatus",
     "Unauthorized",
     "Unavailable",
+    "UnknownFailure",
     "WireModel",
     "ZoneName",
     "compile_allowance",
@@ -172,9 +189,14 @@ __all__ = [
     "is_gateway_hostname_allowed",
     "is_gateway_hostname_pattern",
     "parse_address",
+    "parse_answer",
     "parse_prefix",
     "parse_request",
+    "read_answer",
+    "read_certificate_answer",
     "read_request",
+    "record_type_of",
+    "render_request",
     "render_response",
     "validate_gateway_allowed_dns_record_addresses",
     "validate_gateway_client_dns_record",

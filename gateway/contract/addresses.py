@@ -103,6 +103,22 @@ def address_fault(value: object, record_type: RecordType | None = None) -> str |
     return None if str(address) == value else _misspelled(address, value)
 
 
+def record_type_of(address: str) -> RecordType:
+    """The type of the record that an address goes into; nothing is judged."""
+    return "AAAA" if ":" in address else "A"
+
+
+def first_unicast(prefix: Prefix) -> Address | None:
+    """The lowest unicast address in a prefix but for its network address; None without one."""
+    number = prefix.number + (prefix.length < _BITS[prefix.record_type])
+    while prefix.holds(address := Address(prefix.record_type, number)):
+        span = next((span for span, _ in _NOT_UNICAST if span.holds(address)), None)
+        if span is None:
+            return address
+        number = span.number + (1 << _BITS[span.record_type] - span.length)
+    return None
+
+
 def prefix_fault(value: object) -> str | None:
     """What keeps a value from being an address prefix that an allowance may hold."""
     if type(value) is not str:

@@ -2,7 +2,8 @@
 
 Responsible for the boundary: what leaves `parse_request` is plain, shallow JSON data whose texts
 are valid Unicode, or nothing at all. Knows no method and no schema, and never echoes a request: it
-holds the token. Used by the HTTP layer; rendering also by its error pages.
+holds the token. Used by the HTTP layer, rendering also by its error pages; by clients the other way
+round.
 
 The checks are arranged so that an honest body costs one pass of the C parser. Depth is only
 measured when there are enough brackets to exceed it, before the parser recurses; lone surrogates
@@ -47,7 +48,7 @@ def parse_request(body: bytes) -> RequestEnvelope:
     """
     if len(body) > MAX_BODY_BYTES:
         raise EnvelopeInvalid(f"The body has more than {MAX_BODY_BYTES} bytes.", http_status=413)
-    envelope = _parse_json(body)
+    envelope = parse_json(body)
     if type(envelope) is not dict:
         raise EnvelopeInvalid(f"The body must be an object, not {described(envelope)}.")
     method = envelope.get("method")
@@ -57,6 +58,19 @@ def parse_request(body: bytes) -> RequestEnvelope:
     if request is not None and type(request) is not dict:
         raise EnvelopeInvalid(f"request must be an object, not {described(request)}.")
     return RequestEnvelope(method, request or {}, _correlation_id(envelope.get("correlation")))
+
+
+def render_request(
+    method: str, correlation_id: str, request: dict[str, Any], api_token: str
+) -> bytes:
+    """The body of a call, UTF-8 JSON, as a client sends it."""
+    envelope = {
+        "method": method,
+        "request": {"apiToken": api_token, **request},
+        "response": None,
+        "correlation": {"id": correlation_id, "phase": "request"},
+    }
+    return json.dumps(envelope, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def render_response(
@@ -95,7 +109,13 @@ def _correlation_id(correlation: object) -> str | None:
     return correlation_id
 
 
-def _parse_json(body: bytes) -> object:
+def parse_json(body: bytes) -> object:
+    """Read JSON as RFC 8259 has it, of bounded depth, with distinct keys and whole texts.
+
+    Raises:
+        EnvelopeInvalid: whatever is wrong.
+
+    """
     try:
         text = body.decode("utf-8")
         _refuse_depth(text)

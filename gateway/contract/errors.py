@@ -1,34 +1,54 @@
 """The failures of a call, as one tree: what the caller is told when no method could answer.
 
 Responsible for the code, the sentence and the data of each failure. An outcome of an admitted call
-is no failure and not here: it is a `status` in a response. Raised by every layer, rendered by the
-envelope. No text here ever holds a token, a key or another client's name.
+is no failure and not here: it is a `status` in a response. Raised by every layer of the gateway and
+rendered by the envelope; raised again on the client's side, which reads them back (`answers`). No
+text here ever holds a token, a key or another client's name.
 
-    CallError
-        EnvelopeInvalid     the body is no request at all
-        MethodUnknown
-        Unauthorized
-        Forbidden           the role or a capability is missing
-        RequestInvalid      the schema or a value
-        HostnameForbidden   none of the client's patterns
-        Overloaded          later, for this caller or for everybody
-        Unavailable         later, the store cannot be reached
-        Internal            a fault of the gateway
+    GatewayError                what a call may end with on the client's side
+        AnswerInvalid           the answer breaks the contract
+        CallError               the gateway answered with an error
+            EnvelopeInvalid     the body is no request at all
+            MethodUnknown
+            Unauthorized
+            Forbidden           the role or a capability is missing
+            RequestInvalid      the schema or a value
+            HostnameForbidden   none of the client's patterns
+            Overloaded          later, for this caller or for everybody
+            Unavailable         later, the store cannot be reached
+            Internal            a fault of the gateway
+            UnknownFailure      a code of a newer gateway
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 
-class CallError(Exception):
-    """Base of all failures that reach the caller as an `error` in the envelope."""
-
-    code: ClassVar[str]
-    http_status: int = 200
+class GatewayError(Exception):
+    """Base of everything that a call may end with; `text` is one sentence for a person."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.text = text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is copied and sent to another process, whatever its class is made of."""
+        return _made_again, (type(self), self.args), self.__dict__
+
+
+def _made_again(kind: type[GatewayError], args: tuple[Any, ...]) -> GatewayError:
+    return kind.__new__(kind, *args)
+
+
+class AnswerInvalid(GatewayError):
+    """What was answered breaks the contract, so that nothing of it is used."""
+
+
+class CallError(GatewayError):
+    """Base of all failures that reach the caller as an `error` in the envelope."""
+
+    code: str
+    http_status: int = 200
 
     def data(self) -> dict[str, Any]:
         """The part of the error that is meant for programs."""
@@ -112,12 +132,14 @@ class _AskAgain(CallError):
 
 
 class Unavailable(_AskAgain):
-    """Nothing can be decided now, since the gateway's store cannot be reached."""
+    """Nothing can be decided now; mostly since the gateway's store cannot be reached."""
 
     code = "unavailable"
 
-    def __init__(self, retry_after_ms: int) -> None:
-        super().__init__("The gateway cannot reach its store right now.", retry_after_ms)
+    def __init__(
+        self, retry_after_ms: int, text: str = "The gateway cannot reach its store right now."
+    ) -> None:
+        super().__init__(text, retry_after_ms)
 
 
 class Overloaded(_AskAgain):
@@ -141,3 +163,11 @@ class Internal(CallError):
     def data(self) -> dict[str, Any]:
         """The code and the incident under which the gateway's log has the details."""
         return super().data() | {"incidentId": self.incident_id}
+
+
+class UnknownFailure(CallError):
+    """A failure with a code that this build does not know; raised on the client's side only."""
+
+    def __init__(self, text: str, code: str) -> None:
+        super().__init__(text)
+        self.code = code

@@ -64,6 +64,13 @@ def quoted(text: str) -> str:
     return f'"{"".join(map(_escaped, shown))}"{cut}'
 
 
+def plain(text: str, longest: int) -> str:
+    """Somebody else's sentence: cut to a length, secrets cut out, no control characters."""
+    shown = _SECRET.sub(r"\1(hidden)", text[:longest])
+    cut = "..." if len(text) > longest else ""
+    return "".join(each if each.isprintable() else _escaped(each) for each in shown) + cut
+
+
 def described(value: object) -> str:
     """Any value as a noun for a sentence: `null`, `"text"`, `the number 5`, `a list`."""
     if type(value) is str:

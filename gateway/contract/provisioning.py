@@ -9,13 +9,20 @@ from collections.abc import Iterable
 from typing import Annotated, Any, Final, Literal, Self
 
 from gateway.contract.allowances import allowance_faults
-from gateway.contract.capabilities import CapabilitySet
+from gateway.contract.capabilities import Capability, CapabilitySet
 from gateway.contract.faults import Fault
 from gateway.contract.identifiers import client_id_fault, client_type_fault
 from gateway.contract.names import ClientId
 from gateway.contract.patterns import hostname_patterns_faults
 from gateway.contract.scalars import choice_fault, flag_fault, whole_number_fault
-from gateway.contract.schema import WireModel, as_list, exactly, exactly_all, plain_object
+from gateway.contract.schema import (
+    WireModel,
+    as_list,
+    exactly,
+    exactly_all,
+    plain_object,
+    read_request,
+)
 
 ProvisionAction = Literal["ensure", "rotate", "revoke", "remove"]
 
@@ -55,6 +62,26 @@ class ClientSpec(WireModel):
     hostname_patterns: HostnamePatternsField
     allowed_dns_record_addresses: AllowanceField = ()
     capabilities: CapabilitySet
+
+    @classmethod
+    def of(
+        cls,
+        client_id: str,
+        client_type: str,
+        *,
+        hostname_patterns: Iterable[str],
+        allowed_dns_record_addresses: Iterable[str] = (),
+        capabilities: Iterable[Capability],
+    ) -> Self:
+        """The spec of these values; raises `RequestInvalid` with every violation."""
+        wire = {
+            "clientId": client_id,
+            "clientType": client_type,
+            "hostnamePatterns": list(hostname_patterns),
+            "allowedDnsRecordAddresses": list(allowed_dns_record_addresses),
+            "capabilities": list(capabilities),
+        }
+        return read_request(cls, wire)
 
 
 class _AnySpec(WireModel):

@@ -5,15 +5,15 @@ may publish it is the business of the allowance. Used by the requests and respon
 layer and by clients.
 """
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import PlainValidator, ValidationInfo
 
-from gateway.contract.addresses import RecordType, address_fault
+from gateway.contract.addresses import RecordType, address_fault, record_type_of
 from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
 from gateway.contract.faults import Fault
 from gateway.contract.scalars import choice_fault, whole_number_fault
-from gateway.contract.schema import WireModel, exactly, refusal, violations
+from gateway.contract.schema import WireModel, exactly, read_request, refusal, violations
 
 _TYPE: Final = "type"
 
@@ -43,6 +43,14 @@ class DnsRecord(WireModel):
     type: Annotated[RecordType, exactly(record_type_fault)]
     value: Annotated[str, PlainValidator(_address_for_type)]
     ttl: Annotated[int, exactly(ttl_fault, int)] = BOUNDS.default_ttl_seconds
+
+    @classmethod
+    def of(cls, address: str, ttl: int = BOUNDS.default_ttl_seconds) -> Self:
+        """The record of an address, A or AAAA as it is, with a TTL in seconds.
+
+        Raises `RequestInvalid` with every violation.
+        """
+        return read_request(cls, {"type": record_type_of(address), "value": address, "ttl": ttl})
 
 
 def validate_gateway_client_dns_record(value: object, path: str = "record") -> list[str]:

@@ -6,7 +6,7 @@ Built by the layers that carry a call out, rendered by the HTTP layer through `t
 All times are epoch milliseconds, all waits milliseconds. Keys without a value are sent as null.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -32,6 +32,11 @@ SyncStatus = Literal[
     "zone-unavailable",
     "mutation-failed",
 ]
+PUBLISHED: Final[frozenset[SyncStatus]] = frozenset(
+    {"managed-created", "managed-updated", "managed-unchanged"}
+)
+"""The statuses that say the zone holds the record that was sent."""
+
 RefusalReason = Literal[
     "hostname-conflict",
     "zone-unavailable",
@@ -41,6 +46,9 @@ RefusalReason = Literal[
     "authority-unavailable",
 ]
 
+# The end of the year 9999: no certificate and none of Python's dates goes further.
+MAX_MILLISECONDS: Final = 253_402_300_799_999
+
 
 def _encodable(value: object) -> object:
     # Some sentences quote other servers, whose text may hold what UTF-8 cannot.
@@ -48,7 +56,7 @@ def _encodable(value: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_encodable)]
-Milliseconds = Annotated[int, Field(ge=0)]
+Milliseconds = Annotated[int, Field(ge=0, le=MAX_MILLISECONDS)]
 HostnameField = Annotated[Hostname, exactly(hostname_fault)]
 
 
@@ -178,7 +186,8 @@ class AdminContext(WireModel):
 class ContextResponse(WireModel):
     """The answer of `getGatewayClientContext`."""
 
-    context: ClientContext | AdminContext
+    # By its role, which an answer must have: the default is for those who make one.
+    context: Annotated[ClientContext | AdminContext, Field(discriminator="role")]
 
 
 class CredentialView(WireModel):

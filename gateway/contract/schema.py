@@ -24,10 +24,12 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from gateway.contract.errors import RequestInvalid
-from gateway.contract.faults import Check, Fault, described, path_text
+from gateway.contract.faults import Check, Fault, described, path_text, plain
 
 _CUSTOM: Final = "gateway_fault"
 _IDENTITY: Final = "identity"
+# What pydantic says may quote the value, whatever that is.
+_LONGEST_MESSAGE: Final = 300
 
 
 class WireModel(BaseModel):
@@ -61,6 +63,17 @@ class WireModel(BaseModel):
             faults.extend(_faults_of(error))
         faults.extend(cls.rules(wire))
         return (None, faults) if faults else (parsed, faults)
+
+    @classmethod
+    def from_answer(cls, value: object) -> tuple[Self | None, list[Fault]]:
+        """Like `from_wire`, for what a gateway answers: keys of a newer one are ignored."""
+        if type(value) is not dict:
+            return None, [_not_an_object(value)]
+        wire = plain_object(value)
+        try:
+            return cls.model_validate(wire, by_alias=True, by_name=False, extra="ignore"), []
+        except ValidationError as error:
+            return None, list(_faults_of(error))
 
     @classmethod
     def rules(cls, wire: dict[str, object]) -> Iterable[Fault]:
@@ -152,7 +165,9 @@ def _not_an_object(value: object) -> Fault:
 
 def refusal(faults: list[Fault]) -> PydanticCustomError:
     """What a validator raises to report these faults."""
-    return PydanticCustomError(_CUSTOM, "the value breaks the contract", {"faults": faults})
+    # The sentences for those who make a model in Python and see pydantic's own error.
+    sentences = "; ".join(str(fault).strip() for fault in faults)
+    return PydanticCustomError(_CUSTOM, "{sentences}", {"faults": faults, "sentences": sentences})
 
 
 def _faults_of(error: ValidationError) -> Iterator[Fault]:
@@ -165,7 +180,7 @@ def _faults_of(error: ValidationError) -> Iterator[Fault]:
             yield Fault(path, "is missing")
         elif detail["type"] != "extra_forbidden":
             # Only responses have fields that pydantic judges by itself.
-            yield Fault(path, f"is not valid: {detail['msg']}")
+            yield Fault(path, f"is not valid: {plain(detail['msg'], _LONGEST_MESSAGE)}")
         elif detail["loc"][-1] == _IDENTITY:
             yield Fault(path, "must be absent: it is the credential of another kind of caller")
         else:
