@@ -16,22 +16,24 @@ from pydantic_settings import EnvSettingsSource
 
 from gateway.config.faults import FILE_SUFFIX, keys_at, suggestion, variable_name
 from gateway.config.settings import ENVIRONMENT_PREFIX, Settings
+from gateway.variables import NO_SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic.fields import FieldInfo
 
-CONFIG_PATH_VARIABLE = "GATEWAY_CONFIG"
-"""Names the file; the one variable with the prefix that is no setting."""
-
 
 def setting_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that are meant as settings."""
+    """The variables that are meant as settings.
+
+    Those of `gateway client` and of the agent may be set for a person who runs a gateway and calls
+    it.
+    """
     return {
         name: value
         for name, value in environ.items()
-        if name.startswith(ENVIRONMENT_PREFIX) and name != CONFIG_PATH_VARIABLE
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in NO_SETTINGS
     }
 
 
@@ -53,8 +55,10 @@ def overlay(below: Any, above: Any) -> Any:
     """
     if not isinstance(above, dict):
         return above
-    if isinstance(below, list) or any(key.isdecimal() for key in above):
-        return _overlay_items(below if isinstance(below, list) else [], above)
+    if isinstance(below, list):
+        return _overlay_items(below, above)
+    if not isinstance(below, dict) and any(key.isdecimal() for key in above):
+        return _overlay_items([], above)
     base = below if isinstance(below, dict) else {}
     kept = {key: value for key, value in base.items() if _other_form(key) not in above}
     return kept | {key: overlay(base.get(key), value) for key, value in above.items()}
@@ -63,7 +67,7 @@ def overlay(below: Any, above: Any) -> Any:
 def _overlay_items(below: list[Any], above: dict[str, Any]) -> list[Any]:
     strange = sorted(key for key in above if not key.isdecimal())
     if strange:
-        raise ValueError(f"is a list, and {', '.join(strange)} is no index into it")
+        raise ValueError(f"is a list, and {', '.join(strange)} is no index into it, as 0 is")
     items = list(below)
     for key in sorted(above, key=int):
         index, value = int(key), _decoded(above[key])

@@ -27,7 +27,7 @@ SECRETS: tuple[tuple[str, ...], ...] = (
     ("admin", "token_sha256"),
     ("redis", "url"),
     ("zones", "*", "tsig", "secret"),
-    ("acme", "eab", "hmac_key"),
+    ("acme", "*", "eab", "hmac_key"),
 )
 """Where a secret may be, `*` standing for an index. Each can be given as `<key>_file` instead."""
 

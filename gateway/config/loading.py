@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from gateway.config.environment import (
-    CONFIG_PATH_VARIABLE,
     overlay,
     read_variables,
     setting_variables,
@@ -33,14 +32,16 @@ from gateway.config.faults import (
     variable_name,
 )
 from gateway.config.settings import Settings
+from gateway.config.values import default_authority_name, directory_identity
+from gateway.variables import SERVER_CONFIG
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 DEFAULT_FILE = Path("gateway.toml")
 DEFAULT_PATHS = {"state_dir": "state", "keyring_file": "keyring"}
 
-_PATHS = (("state_dir",), ("keyring_file",), ("acme", "ca_bundle"))
+_PATHS = (("state_dir",), ("keyring_file",), ("acme", "*", "ca_bundle"))
 _MAX_FILE_BYTES = 1 << 20
 
 
@@ -51,8 +52,8 @@ def find_file(given: Path | None, environ: Mapping[str, str]) -> Path | None:
     """
     if given is not None:
         return given
-    if environ.get(CONFIG_PATH_VARIABLE):
-        return Path(environ[CONFIG_PATH_VARIABLE])
+    if environ.get(SERVER_CONFIG):
+        return Path(environ[SERVER_CONFIG])
     if setting_variables(environ) and not DEFAULT_FILE.exists():
         return None
     return DEFAULT_FILE
@@ -85,7 +86,10 @@ class _Loading:
         self._resolve_secrets(table)
         self._resolve_paths(table)
         self._check_ca_bundle(table)
-        self._find_duplicate_zones(table)
+        self._find_duplicates(table, "zones", "name")
+        self._find_duplicates(table, "acme", "directory", compared_as=directory_identity)
+        self._name_authorities(table)
+        self._find_duplicates(table, "acme", "name")
         self._drop_unknown_keys(table)
         try:
             settings = Settings(**table)
@@ -120,7 +124,7 @@ class _Loading:
         table: dict[str, Any] = DEFAULT_PATHS | copy.deepcopy(in_file)
         for key, value in overrides.items():
             try:
-                table[key] = overlay(table.get(key), value)
+                table[key] = overlay(table.get(key, _nothing_yet(key)), value)
             except ValueError as fault:
                 self._faults.append(f"{variable_name((key,))}: {fault}")
         return table
@@ -174,7 +178,7 @@ class _Loading:
                     parent[pattern[-1]] = str(self._folder / written)
 
     def _check_ca_bundle(self, table: dict[str, Any]) -> None:
-        for place, acme in _tables(table, ("acme",)):
+        for place, acme in _tables(table, ("acme", "*")):
             bundle = acme.get("ca_bundle")
             if isinstance(bundle, str) and bundle:
                 try:
@@ -187,16 +191,49 @@ class _Loading:
                     )
                     self._fault((*place, "ca_bundle"), f"{said}: {bundle}")
 
-    def _find_duplicate_zones(self, table: dict[str, Any]) -> None:
+    def _find_duplicates(
+        self,
+        table: dict[str, Any],
+        list_key: str,
+        key: str,
+        *,
+        compared_as: Callable[[str], str] = str,
+    ) -> None:
+        """Two tables of one list must not have the same value for `key`."""
         first_place: dict[str, Location] = {}
-        for place, zone in _tables(table, ("zones", "*")):
-            name = zone.get("name")
-            if not isinstance(name, str):
+        for place, item in _tables(table, (list_key, "*")):
+            value = item.get(key)
+            if not isinstance(value, str):
                 continue
-            if name in first_place:
-                other = label(first_place[name], self._variables)
-                self._fault((*place, "name"), f'is the name of {other} too: "{name}"')
-            first_place.setdefault(name, place)
+            first = first_place.setdefault(compared_as(value), place)
+            if first is not place:
+                self._judged.add((*place, key))  # what else is wrong with it, the first one tells
+                other = label(first, self._variables)
+                self._fault((*place, key), f'is the {key} of {other} too: "{value}"')
+
+    def _name_authorities(self, table: dict[str, Any]) -> None:
+        """Call each authority that has no name by its directory's host, unless another is."""
+        authorities = list(_tables(table, ("acme", "*")))
+        named = {
+            acme["name"]: place for place, acme in authorities if isinstance(acme.get("name"), str)
+        }
+        for place, acme in authorities:
+            if "name" in acme:
+                continue
+            self._judged.add((*place, "name"))
+            try:
+                name = default_authority_name(str(acme.get("directory")))
+            except ValueError:
+                continue  # it is the directory that is at fault
+            if name is None:
+                self._fault((*place, "name"), "is required: the directory's host cannot be one")
+            elif name not in named:
+                acme["name"] = name
+                named[name] = place
+            elif (*place, "directory") not in self._judged:
+                other = label(named[name], self._variables)
+                said = f'is required: the directory\'s host, "{name}", is the name of {other}'
+                self._fault((*place, "name"), said)
 
     def _drop_unknown_keys(self, table: dict[str, Any]) -> None:
         # BaseSettings takes arguments of its own (`_env_file`), which no file may reach.
@@ -220,6 +257,12 @@ def _read_text(path: Path) -> str:
         return content.decode()
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text") from None
+
+
+def _nothing_yet(key: str) -> list[Any] | None:
+    """What variables are laid over where the file has nothing: a list where one belongs."""
+    field = Settings.model_fields.get(key)
+    return [] if field is not None and field.default == () else None
 
 
 def _reason(fault: OSError | ValueError) -> str:
@@ -253,7 +296,7 @@ def _holds_secret(in_file: dict[str, Any]) -> bool:
     return any(
         pattern[-1] in parent
         and pattern[-1] != "token_sha256"
-        and (pattern[-1] != "url" or "@" in str(parent["url"]))
+        and (pattern[-1] != "url" or "@" in str(parent["url"]) or "password=" in str(parent["url"]))
         for pattern in SECRETS
         for _, parent in _tables(in_file, pattern[:-1])
     )

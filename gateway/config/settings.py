@@ -28,6 +28,7 @@ from gateway.config.values import (
     EMBEDDED,
     Address,
     read_address,
+    read_authority_name,
     read_base64_secret,
     read_base64url_secret,
     read_contact,
@@ -36,9 +37,11 @@ from gateway.config.values import (
     read_redis_url,
     read_token_digest,
 )
+from gateway.store.places import Kind, read_place
 
 ENVIRONMENT_PREFIX = "GATEWAY_"
 DNS_PORT = 53
+MOST_PRIMARIES = 8
 
 KeyTypeName = Literal["ecdsa-p256", "ecdsa-p384", "rsa-2048", "rsa-3072", "rsa-4096"]
 TsigAlgorithm = Literal["hmac-sha256", "hmac-sha384", "hmac-sha512"]
@@ -57,12 +60,40 @@ def _refuse_other_than_text(value: object) -> str:
     return value
 
 
+def _refuse_single_table(value: object) -> object:
+    if isinstance(value, dict):
+        raise ValueError("must be a list: [[acme]], once for each authority")
+    return value
+
+
+def _read_primary(value: object) -> Address:
+    if isinstance(value, Address):
+        return value
+    return read_address(_refuse_other_than_text(value), DNS_PORT)
+
+
+def _read_primaries(value: object) -> object:
+    """One server as text is a list of one; its faults are the key's, not those of an item."""
+    return value if isinstance(value, (list, tuple)) else (_read_primary(value),)
+
+
+def _check_primaries(value: tuple[Address, ...]) -> tuple[Address, ...]:
+    if not 1 <= len(value) <= MOST_PRIMARIES:
+        raise ValueError(f"must name 1 to {MOST_PRIMARIES} servers, and names {len(value)}")
+    repeated = [address for address in dict.fromkeys(value) if value.count(address) > 1]
+    if repeated:
+        host, port = repeated[0]
+        raise ValueError(f"must name each server once, and names {host} port {port} twice")
+    return value
+
+
 def _read_server(value: object, info: ValidationInfo) -> Address:
     return read_address(_refuse_other_than_text(value), info.data.get("nameserver_port", DNS_PORT))
 
 
 _Number = BeforeValidator(_refuse_truth_values)
 Port = Annotated[int, _Number, Field(ge=1, le=65535)]
+Figure = Annotated[int, _Number, Field(ge=0, le=1_000_000)]
 DnsName = Annotated[str, AfterValidator(read_dns_name)]
 
 
@@ -100,9 +131,13 @@ class HttpSettings(_Table):
 
 
 class RedisSettings(_Table):
-    """Where Redis is. The URL may hold a password."""
+    """Where Redis is, and how many copies each write waits for. The URL may hold a password.
+
+    Without `replicas`: one where a replica can become the primary, else none.
+    """
 
     hidden_url: Annotated[SecretStr, Field(alias="url")] = SecretStr(EMBEDDED)
+    replicas: Annotated[int, _Number, Field(ge=0, le=9)] | None = None
 
     @field_validator("hidden_url", mode="after")
     @classmethod
@@ -110,9 +145,31 @@ class RedisSettings(_Table):
         read_redis_url(value.get_secret_value())
         return value
 
+    @field_validator("replicas", mode="after")
+    @classmethod
+    def _refuse_unless_there_can_be_some(
+        cls, value: int | None, info: ValidationInfo
+    ) -> int | None:
+        url = info.data.get("hidden_url")
+        if value and url is not None and url.get_secret_value() == EMBEDDED:
+            raise ValueError("must be 0: the embedded Redis has no replicas")
+        return value
+
+    @property
+    def has_several(self) -> bool:
+        """Whether there are several servers, behind Sentinels or in a Cluster."""
+        return not self.is_embedded and read_place(self.url).kind is not Kind.SINGLE
+
+    @property
+    def awaited_replicas(self) -> int:
+        """How many replicas each write waits for."""
+        if self.replicas is None:
+            return int(self.has_several)
+        return self.replicas
+
     @property
     def url(self) -> str:
-        """`embedded`, or a `redis://`, `rediss://` or `unix://` URL, in clear."""
+        """`embedded`, or a URL in one of the forms of `store.places`, in clear."""
         return self.hidden_url.get_secret_value()
 
     @property
@@ -147,28 +204,24 @@ class TsigSettings(_Table):
 
 
 class ZoneSettings(_Table):
-    """A zone that the gateway may write to. `servers` empty means: those of its NS RRset."""
+    """A zone that the gateway may write to.
+
+    `servers` empty means: those of its NS RRset. Without `silent_server_seconds` a name server
+    that does not answer is waited for without end.
+    """
 
     name: DnsName
-    primary: Address
+    primaries: Annotated[
+        tuple[Annotated[Address, BeforeValidator(_read_primary)], ...],
+        BeforeValidator(_read_primaries),
+        AfterValidator(_check_primaries),
+        Field(alias="primary"),
+    ]
     nameserver_port: Port = DNS_PORT  # before `servers`, whose default port it is
     servers: tuple[Annotated[Address, BeforeValidator(_read_server)], ...] = ()
+    silent_server_seconds: Annotated[int, _Number, Field(ge=1, le=86_400)] | None = None
+    wildcard_hosts: Literal["refuse", "interrupt"] = "refuse"
     tsig: TsigSettings
-
-    @field_validator("primary", mode="before")
-    @classmethod
-    def _read_primary(cls, value: object) -> Address:
-        return read_address(_refuse_other_than_text(value), DNS_PORT)
-
-    @property
-    def primary_host(self) -> str:
-        """An IP literal (IPv6 without brackets) or a name."""
-        return self.primary.host
-
-    @property
-    def primary_port(self) -> int:
-        """The port for UDP and TCP alike."""
-        return self.primary.port
 
 
 class EabSettings(_Table):
@@ -189,18 +242,40 @@ class EabSettings(_Table):
         return self.hidden_hmac_key.get_secret_value()
 
 
-class AcmeSettings(_Table):
-    """The certificate authority and what is asked of it.
+class BudgetSettings(_Table):
+    """What the authority allows one account; 0 means no limit. The defaults are Let's Encrypt's.
 
-    `renew_at` is the share of a certificate's lifetime after which its renewal starts.
+    `reserved_for_renewals` and `client_share` are shares of the first two figures: what new names
+    leave alone where renewals are counted, and what one client's new names may use of them.
     """
 
+    orders_per_3_hours: Figure = 300
+    certificates_per_domain_per_week: Figure = 50
+    certificates_per_hostname_per_week: Figure = 5
+    failed_validations_per_hour: Figure = 5
+    renewals_are_counted: bool = False
+    reserved_for_renewals: Annotated[float, _Number, Field(ge=0, le=0.9)] = 0.2
+    client_share: Annotated[float, _Number, Field(gt=0, le=1)] = 0.5
+
+
+class AcmeSettings(_Table):
+    """One certificate authority and what is asked of it; `name` is what people call it by.
+
+    `renew_at` is the share of a certificate's lifetime after which its renewal starts, where the
+    authority itself names no time. `profile` is one of those that its directory names,
+    `preferred_chain` the common name of the root that a chain should lead to.
+    """
+
+    name: Annotated[str, AfterValidator(read_authority_name)]
     directory: Annotated[str, AfterValidator(read_directory_url)]
+    profile: Annotated[str, Field(min_length=1)] | None = None
+    preferred_chain: Annotated[str, Field(min_length=1)] | None = None
     ca_bundle: Path | None = None
     contact: tuple[Annotated[str, AfterValidator(read_contact)], ...] = ()
     key_type: KeyTypeName = "ecdsa-p256"
     renew_at: Annotated[float, _Number, Field(ge=0.1, le=0.9)] = 0.66
     eab: EabSettings | None = None
+    budget: BudgetSettings = BudgetSettings()
 
 
 class WorkerSettings(_Table):
@@ -228,7 +303,7 @@ class Settings(BaseSettings):
     redis: RedisSettings = RedisSettings()
     log: LogSettings = LogSettings()
     zones: tuple[ZoneSettings, ...] = ()
-    acme: AcmeSettings | None = None
+    acme: Annotated[tuple[AcmeSettings, ...], BeforeValidator(_refuse_single_table)] = ()
     worker: WorkerSettings = WorkerSettings()
 
     _secret_files: tuple[Path, ...] = PrivateAttr(default=())

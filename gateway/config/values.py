@@ -14,14 +14,17 @@ import re
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from gateway.store.places import read_place
+
 MIN_SECRET_BYTES = 16
 EMBEDDED = "embedded"
-REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 _MAX_NAME_LENGTH = 253
 _MAX_PORT = 65535
+_HTTPS_PORT = 443
 _SHA256_HEX = re.compile(r"[0-9a-f]{64}")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
+_AUTHORITY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _MAILBOX = re.compile(r"mailto:[^@?,\s]+@[^@?,\s]+")
 _BRACKETED = re.compile(r"\[(?P<host>[^\]]*)\](:(?P<port>.*))?", re.DOTALL)
 
@@ -106,20 +109,9 @@ def read_token_digest(text: str) -> str:
 
 
 def read_redis_url(text: str) -> str:
-    """Read `embedded`, `redis://…`, `rediss://…` or `unix://…`."""
-    if text == EMBEDDED:
-        return text
-    try:
-        url = urlsplit(text)
-        port = url.port
-    except ValueError:
-        raise ValueError("must be a URL whose port is a number up to 65535") from None
-    if url.scheme not in REDIS_SCHEMES:
-        raise ValueError('must be "embedded" or begin with redis://, rediss:// or unix://')
-    if url.scheme == "unix" and not url.path:
-        raise ValueError("must name a socket, such as unix:///run/redis/redis.sock")
-    if url.scheme != "unix" and (not url.hostname or port == 0):
-        raise ValueError("must name a host, such as redis://127.0.0.1:6379")
+    """Read `embedded`, or a URL in one of the forms of `store.places`."""
+    if text != EMBEDDED:
+        read_place(text)
     return text
 
 
@@ -132,6 +124,34 @@ def read_directory_url(text: str) -> str:
         is_usable = False
     if not is_usable:
         raise ValueError("must be an https:// URL")
+    return text
+
+
+def directory_identity(url: str) -> str:
+    """What two URLs of one ACME directory have in common (RFC 3986 section 6.2): to compare by."""
+    try:
+        parts = urlsplit(url)
+        port = "" if parts.port in (None, _HTTPS_PORT) else f":{parts.port}"
+    except ValueError:
+        return url
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path or '/'}?{parts.query}"
+
+
+def default_authority_name(directory_url: str) -> str | None:
+    """What an authority is called that has no name: the host of its directory, in lower case.
+
+    None when that cannot be a name: an IPv6 address, a very long one.
+    """
+    host = urlsplit(read_directory_url(directory_url)).hostname or ""
+    return host if _AUTHORITY_NAME.fullmatch(host) else None
+
+
+def read_authority_name(text: str) -> str:
+    """Read what an authority is called: a word for command lines and for the parts of `/readyz`."""
+    if _AUTHORITY_NAME.fullmatch(text) is None:
+        raise ValueError(
+            "must be 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit"
+        )
     return text
 
 

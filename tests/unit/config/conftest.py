@@ -27,7 +27,7 @@ secret = "{SECRET_BASE64}"
 """
 
 ACME = """
-[acme]
+[[acme]]
 directory = "https://ca.example.test/dir"
 """
 

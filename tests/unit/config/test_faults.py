@@ -25,7 +25,7 @@ def test_all_faults_are_told_at_once(faults: Faults) -> None:
     [[zones]]
     primary = 53
     servers = ["a b", 7]
-    [acme]
+    [[acme]]
     directory = "http://ca.example.test"
     renew_at = 2
     key_type = "rsa"
@@ -52,14 +52,14 @@ def test_all_faults_are_told_at_once(faults: Faults) -> None:
         'zones[1].servers[0]: must be host:port or [IPv6 address]:port, not "a b"',
         "zones[1].servers[1]: must be text, not 7",
         "zones[1].tsig: is required",
-        'acme.directory: must be an https:// URL, not "http://ca.example.test"',
-        "acme.contact[0]: must be mailto: and one address, such as"
+        'acme[0].directory: must be an https:// URL, not "http://ca.example.test"',
+        "acme[0].contact[0]: must be mailto: and one address, such as"
         ' mailto:ops@example.org, not "ops@example.test"',
-        "acme.key_type: must be one of"
+        "acme[0].key_type: must be one of"
         " 'ecdsa-p256', 'ecdsa-p384', 'rsa-2048', 'rsa-3072' or 'rsa-4096', not \"rsa\"",
-        "acme.renew_at: must be less than or equal to 0.9, not 2",
-        'acme.eab.key_id: must not be empty, not ""',
-        "acme.eab.hmac_key: is required",
+        "acme[0].renew_at: must be less than or equal to 0.9, not 2",
+        'acme[0].eab.key_id: must not be empty, not ""',
+        "acme[0].eab.hmac_key: is required",
         'worker.enabled: must be true or false, not "maybe"',
         "worker.concurrency: must be a whole number, not 1.5",
     ]
@@ -115,7 +115,7 @@ def test_admin_token_in_place_of_its_digest_is_said_so(faults: Faults) -> None:
         ),
         (
             f"{MINIMAL}{ACME}eab = {{ key_id = 'k', hmac_key = '{'a' * 24}', qqq = 1 }}",
-            "acme.eab.qqq: is not a key of the configuration;"
+            "acme[0].eab.qqq: is not a key of the configuration;"
             " known here: key_id, hmac_key, hmac_key_file",
         ),
     ],
@@ -186,10 +186,91 @@ def test_two_zones_of_one_name_are_a_fault(faults: Faults) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("primary", "fault"),
+    [
+        ("[]", "zones[0].primary: must name 1 to 8 servers, and names 0"),
+        ('["192.0.2.1", "a b"]', "zones[0].primary[1]: must be host:port or"),
+        ('["ns1:53", 7]', "zones[0].primary[1]: must be text, not 7"),
+        ('["ns1", "ns2", "ns1:53"]', "zones[0].primary: must name each server once, and names ns1"),
+        (str([f"192.0.2.{n}" for n in range(9)]), "zones[0].primary: must name 1 to 8 servers"),
+    ],
+)
+def test_primaries_at_fault_are_told(faults: Faults, primary: str, fault: str) -> None:
+    told = faults(MINIMAL + ZONE.replace('"192.0.2.53"', primary))
+    assert len(told) == 1
+    assert told[0].startswith(fault)
+
+
+def test_single_authority_is_a_fault(faults: Faults) -> None:
+    assert faults(f'{MINIMAL}[acme]\ndirectory = "https://ca.test/"') == [
+        "acme: must be a list: [[acme]], once for each authority"
+    ]
+
+
+def test_two_authorities_of_one_name_are_a_fault(faults: Faults) -> None:
+    other = ACME.replace("ca.example", "other.example")
+    assert faults(f'{MINIMAL}{ACME}name = "a"{other}name = "a"') == [
+        'acme[1].name: is the name of acme[0] too: "a"'
+    ]
+
+
+@pytest.mark.parametrize("name", ["ca.example.test", "other"])
+def test_two_authorities_with_one_host_must_be_named(faults: Faults, name: str) -> None:
+    first = f'{ACME}name = "{name}"' if name == "ca.example.test" else ACME
+    assert faults(f"{MINIMAL}{first}{ACME}".replace("/dir", "/other", 1)) == [
+        'acme[1].name: is required: the directory\'s host, "ca.example.test",'
+        " is the name of acme[0]"
+    ]
+
+
+def test_authority_whose_host_is_no_name_must_be_named(faults: Faults) -> None:
+    assert faults(f'{MINIMAL}[[acme]]\ndirectory = "https://[2001:db8::1]/dir"') == [
+        "acme[0].name: is required: the directory's host cannot be one"
+    ]
+
+
+@pytest.mark.parametrize("url", ["https://ca.example.test/dir", "https://CA.example.test:443/dir"])
+def test_two_authorities_of_one_directory_are_one_fault(faults: Faults, url: str) -> None:
+    assert faults(f'{MINIMAL}{ACME}[[acme]]\ndirectory = "{url}"') == [
+        f'acme[1].directory: is the directory of acme[0] too: "{url}"'
+    ]
+
+
+@pytest.mark.parametrize("table", ["", "directory = 7", 'directory = "http://ca.test/"'])
+def test_authority_with_a_directory_at_fault_is_not_told_to_be_named(
+    faults: Faults, table: str
+) -> None:
+    (fault,) = faults(f"{MINIMAL}[[acme]]\n{table}")
+    assert fault.startswith("acme[0].directory: ")
+
+
+def test_faults_of_all_authorities_are_told_at_once(faults: Faults) -> None:
+    text = f"""{MINIMAL}
+    [[acme]]
+    directory = "https://ca.test/"
+    profile = ""
+    [[acme]]
+    name = "two words"
+    directory = "https://ca.test/"
+    [[acme]]
+    directory = "http://[::1"
+    preferred_chain = 7
+    """
+    assert faults(text) == [
+        'acme[1].directory: is the directory of acme[0] too: "https://ca.test/"',
+        'acme[0].profile: must not be empty, not ""',
+        "acme[1].name: must be 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a"
+        ' letter or digit, not "two words"',
+        'acme[2].directory: must be an https:// URL, not "http://[::1"',
+        "acme[2].preferred_chain: must be text, not 7",
+    ]
+
+
 def test_true_is_no_number(faults: Faults) -> None:
     text = f"{MINIMAL}[worker]\nconcurrency = true\n{ACME}renew_at = true"
     assert faults(text) == [
-        "acme.renew_at: must be a number, not true",
+        "acme[0].renew_at: must be a number, not true",
         "worker.concurrency: must be a number, not true",
     ]
 
@@ -210,14 +291,14 @@ def test_long_value_is_cut(faults: Faults) -> None:
 
 def test_ca_bundle_that_is_missing_is_a_fault(faults: Faults, tmp_path: Path) -> None:
     assert faults(f'{MINIMAL}{ACME}ca_bundle = "ca.pem"') == [
-        f"acme.ca_bundle: cannot be read: No such file or directory: {tmp_path / 'ca.pem'}"
+        f"acme[0].ca_bundle: cannot be read: No such file or directory: {tmp_path / 'ca.pem'}"
     ]
 
 
 def test_ca_bundle_without_certificates_is_a_fault(faults: Faults, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificates")
     assert faults(f'{MINIMAL}{ACME}ca_bundle = "ca.pem"') == [
-        f"acme.ca_bundle: holds no PEM certificates: {tmp_path / 'ca.pem'}"
+        f"acme[0].ca_bundle: holds no PEM certificates: {tmp_path / 'ca.pem'}"
     ]
 
 

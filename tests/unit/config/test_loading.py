@@ -34,7 +34,9 @@ format = "json"
 
 [[zones]]
 name = "example.test"
-primary = "[2001:db8::53]:5300"
+primary = ["[2001:db8::53]:5300", "192.0.2.54"]
+silent_server_seconds = 60
+wildcard_hosts = "interrupt"
 servers = ["ns1.example.test", "192.0.2.1:53"]
 nameserver_port = 5301
 
@@ -43,8 +45,11 @@ name = "key.example"
 algorithm = "hmac-sha512"
 secret_file = "tsig"
 
-[acme]
+[[acme]]
 directory = "https://ca.example.test/dir"
+name = "first"
+profile = "shortlived"
+preferred_chain = "Example Root X1"
 contact = ["mailto:ops@example.test"]
 key_type = "rsa-4096"
 renew_at = 0.5
@@ -69,22 +74,30 @@ def test_defaults_are_those_of_one_machine(load: Load, tmp_path: Path) -> None:
     assert (settings.http.host, settings.http.port) == ("127.0.0.1", 8053)
     assert (settings.redis.url, settings.redis.is_embedded) == ("embedded", True)
     assert (settings.log.level, settings.log.format) == ("info", "console")
-    assert (settings.zones, settings.acme) == ((), None)
+    assert (settings.zones, settings.acme) == ((), ())
     assert (settings.worker.enabled, settings.worker.concurrency) == (True, 32)
 
 
 def test_zone_has_the_default_ports_and_algorithm_when_none_is_given(load: Load) -> None:
     (zone,) = load(MINIMAL + ZONE).zones
-    assert (zone.primary_host, zone.primary_port) == ("192.0.2.53", 53)
+    assert zone.primaries == (Address("192.0.2.53", 53),)
     assert (zone.servers, zone.nameserver_port) == ((), 53)
+    assert (zone.silent_server_seconds, zone.wildcard_hosts) == (None, "refuse")
     assert (zone.tsig.algorithm, zone.tsig.secret) == ("hmac-sha256", SECRET)
 
 
 def test_acme_has_defaults_beside_its_directory(load: Load) -> None:
-    acme = load(MINIMAL + ACME).acme
-    assert acme is not None
+    (acme,) = load(MINIMAL + ACME).acme
+    assert acme.name == "ca.example.test"
+    assert (acme.profile, acme.preferred_chain) == (None, None)
     assert (acme.ca_bundle, acme.contact, acme.eab) == (None, (), None)
     assert (acme.key_type, acme.renew_at) == ("ecdsa-p256", 0.66)
+
+
+def test_authorities_keep_their_order(load: Load) -> None:
+    others = "".join(ACME.replace("ca.", f"{name}.") for name in ("b", "a"))
+    names = [acme.name for acme in load(MINIMAL + ACME + others).acme]
+    assert names == ["ca.example.test", "b.example.test", "a.example.test"]
 
 
 @pytest.fixture
@@ -107,12 +120,15 @@ def test_every_key_is_read(load: Load, tmp_path: Path, secret_files: dict[str, s
     assert settings.keyring_file == tmp_path / "keys" / "ring"
     assert settings.http.listen == Address("::1", 80)
     assert (settings.log.level, settings.log.format) == ("debug", "json")
-    assert zone.primary == Address("2001:db8::53", 5300)
+    assert zone.primaries == (Address("2001:db8::53", 5300), Address("192.0.2.54", 53))
     assert zone.servers == (Address("ns1.example.test", 5301), Address("192.0.2.1", 53))
+    assert (zone.silent_server_seconds, zone.wildcard_hosts) == (60, "interrupt")
     assert (zone.tsig.name, zone.tsig.algorithm) == ("key.example", "hmac-sha512")
-    assert settings.acme is not None
-    assert settings.acme.contact == ("mailto:ops@example.test",)
-    assert (settings.acme.key_type, settings.acme.renew_at) == ("rsa-4096", 0.5)
+    (acme,) = settings.acme
+    assert (acme.name, acme.directory) == ("first", "https://ca.example.test/dir")
+    assert (acme.profile, acme.preferred_chain) == ("shortlived", "Example Root X1")
+    assert acme.contact == ("mailto:ops@example.test",)
+    assert (acme.key_type, acme.renew_at) == ("rsa-4096", 0.5)
     assert (settings.worker.enabled, settings.worker.concurrency) == (False, 4)
 
 
@@ -121,9 +137,9 @@ def test_every_secret_is_read_from_its_file(load: Load, secret_files: dict[str, 
     assert settings.admin.token_sha256 == TOKEN_SHA256
     assert settings.redis.url == REDIS_URL
     assert settings.zones[0].tsig.secret == SECRET
-    assert settings.acme is not None
-    assert settings.acme.eab is not None
-    assert settings.acme.eab.hmac_key == HMAC_KEY
+    (acme,) = settings.acme
+    assert acme.eab is not None
+    assert acme.eab.hmac_key == HMAC_KEY
 
 
 def test_no_secret_is_in_the_repr(load: Load, secret_files: dict[str, str]) -> None:

@@ -19,8 +19,9 @@ TABLES: tuple[Location, ...] = (
     ("log",),
     ("zones", 0),
     ("zones", 0, "tsig"),
-    ("acme",),
-    ("acme", "eab"),
+    ("acme", 0),
+    ("acme", 0, "eab"),
+    ("acme", 0, "budget"),
     ("worker",),
 )
 TABLE_NAMES = {part for table in TABLES for part in table}
@@ -49,8 +50,9 @@ def test_starter_is_valid_with_every_setting_taken_over(load: Load, tmp_path: Pa
     text = uncommented(starter_text(TOKEN_SHA256)).replace("ca_bundle = ", "#")
     settings = load(text)
     assert [zone.name for zone in settings.zones] == ["example.org"]
-    assert settings.acme is not None
-    assert settings.acme.eab is not None
+    (acme,) = settings.acme
+    assert (acme.name, acme.profile) == ("letsencrypt", "shortlived")
+    assert acme.eab is not None
 
 
 def test_starter_states_the_defaults(load: Load) -> None:
@@ -66,15 +68,30 @@ def test_starter_has_every_key() -> None:
 @pytest.mark.parametrize("key", KEYS)
 def test_page_explains_every_key_and_its_variable(key: str) -> None:
     text = DOCUMENT.read_text("utf-8")
-    variable = f"GATEWAY_{key.upper().replace('.', '__')}".replace("ZONES__", "ZONES__0__")
+    variable = f"GATEWAY_{key.upper().replace('.', '__')}"
+    variable = variable.replace("ZONES__", "ZONES__0__").replace("ACME__", "ACME__0__")
     assert f"`{key}`" in text
     assert f"`{variable}`" in text
+
+
+def test_whole_file_of_the_page_is_valid(load: Load, tmp_path: Path) -> None:
+    match = re.search(r"```toml\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
+    assert match is not None
+    contents = {"admin-token.sha256": TOKEN_SHA256, "eab-second": "a" * 32}
+    for name in ("tsig-example.org", "tsig-example.net"):
+        contents[name] = SECRET_BASE64
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    settings = load(match[1].replace("/etc/gateway", str(tmp_path)))
+    assert [zone.name for zone in settings.zones] == ["example.org", "example.net"]
+    assert [acme.name for acme in settings.acme] == ["letsencrypt", "second"]
+    assert settings.acme[1].eab is not None
 
 
 def _keys_of(table: dict[str, Any], prefix: str = "") -> list[str]:
     keys = []
     for key, value in table.items():
-        inner = value[0] if key == "zones" else value
+        inner = value[0] if isinstance(value, list) and isinstance(value[0], dict) else value
         keys += _keys_of(inner, f"{prefix}{key}.") if isinstance(inner, dict) else [prefix + key]
     return keys
 

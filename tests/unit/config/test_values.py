@@ -2,8 +2,11 @@ import pytest
 
 from gateway.config.values import (
     Address,
+    default_authority_name,
+    directory_identity,
     is_loopback,
     read_address,
+    read_authority_name,
     read_base64_secret,
     read_base64url_secret,
     read_contact,
@@ -176,6 +179,46 @@ def test_redis_url_is_refused(url: str) -> None:
 def test_directory_is_refused_unless_https(url: str) -> None:
     with pytest.raises(ValueError, match="must be an https:// URL"):
         read_directory_url(url)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("https://ca.test/dir", "https://CA.test:443/dir", True),
+        ("https://ca.test", "https://ca.test/", True),
+        ("https://ca.test/dir", "https://ca.test/Dir", False),
+        ("https://ca.test/dir", "https://ca.test:444/dir", False),
+        ("https://ca.test/dir", "https://ca.test/dir?a", False),
+        ("https://ca.test:x/", "https://ca.test:y/", False),
+    ],
+)
+def test_directory_is_known_in_other_forms_of_its_url(one: str, other: str, *, same: bool) -> None:
+    assert (directory_identity(one) == directory_identity(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://CA.test:14000/dir", "ca.test"),
+        ("https://192.0.2.1/dir", "192.0.2.1"),
+        ("https://[2001:db8::1]/dir", None),
+        (f"https://{'a' * 64}/", "a" * 64),
+        (f"https://{'a' * 65}/", None),
+    ],
+)
+def test_authority_is_called_by_its_host(url: str, name: str | None) -> None:
+    assert default_authority_name(url) == name
+
+
+@pytest.mark.parametrize("name", ["a", "9", "Let-s_Encrypt.2", "a" * 64])
+def test_authority_name_is_accepted_when_it_is_one_plain_word(name: str) -> None:
+    assert read_authority_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "-a", ".a", "a b", "a/b", "a\n", "é", "\u0661", "a" * 65])
+def test_authority_name_is_refused_in_any_other_form(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^must be 1 to 64 "):
+        read_authority_name(name)
 
 
 @pytest.mark.parametrize(
