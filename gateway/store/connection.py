@@ -1,92 +1,113 @@
-"""The connection to Redis, standalone today: one place for time limits and for what failing means.
+"""The connection to Redis, of whatever kind: reads, and writes that are one atomic step each.
 
 Everything below `gateway.store` reaches Redis through `Store`; a Redis that cannot be reached, is
 loading, is read-only or answers too late raises `StoreUnavailable`, and nothing else of redis-py's
-own errors leaves this package. Knows no domain rule.
+own errors leaves this package. Knows no domain rule, and nothing of where a key lies:
+`store.routing` does.
 """
 
 from __future__ import annotations
 
-import asyncio
+import hashlib
+import logging
 import secrets
+import time
 from importlib import resources
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-import redis.asyncio as aioredis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import (
-    BusyLoadingError,
-    ConnectionError as RedisConnectionError,
-    MaxConnectionsError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-    TimeoutError as RedisTimeoutError,
-)
+from redis.exceptions import NoScriptError, RedisError
+
+from gateway.store.faults import StoreRefused, StoreUnavailable, judged
+from gateway.store.keys import KEYRING_KEY
+from gateway.store.places import Kind, read_place
+from gateway.store.routing import Errand, Router
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
-CONNECT_TIMEOUT_SECONDS = 1.5
-COMMAND_TIMEOUT_SECONDS = 2.0
-MAX_CONNECTIONS = 64
+    from gateway.store.nodes import Command
 
-_UNREACHABLE = (
-    RedisConnectionError,
-    RedisTimeoutError,
-    BusyLoadingError,
-    ReadOnlyError,
-    MaxConnectionsError,
-    OSError,
-    asyncio.TimeoutError,
-)
+__all__ = ["Store", "StoreRefused", "StoreUnavailable", "Swap"]
+
+REPLICA_WAIT_MS: Final = 200
+"""How long a write waits for its replicas. The Redis itself stays free for others meanwhile."""
+
+_SHORTAGE_LOGGED_EVERY_SECONDS: Final = 60.0
+
+_log = logging.getLogger(__name__)
 
 
-class StoreUnavailable(Exception):
-    """Redis cannot be reached or cannot take writes now; nothing is known of the last command."""
+class Swap(NamedTuple):
+    """One value to change: `expected` "" is an absent one, `value` "" deletes it."""
 
-
-class StoreRefused(Exception):
-    """Redis answered a command with an error: the gateway or Redis's configuration is at fault."""
+    key: str
+    expected: str
+    value: str
+    lifetime_ms: int
 
 
 class Store:
     """Redis as the rest of the gateway sees it: a few reads, and one atomic change of a document.
 
-    `url` is `redis://`, `rediss://` or `unix://`. Connections are opened when first needed; a
-    command on one that has died is sent once more on a fresh one (redis-py's own default would go
-    on for seconds), which `commit` stands: its second run finds another version and changes
-    nothing. Every method raises `StoreUnavailable` when Redis cannot be reached within a few
-    seconds and `StoreRefused` when it answers with an error.
+    `url` is as in `store.places`. Connections are opened when first needed; a command whose answer
+    was lost may be sent once more, which every one of them stands. `replicas` is how many copies a
+    write waits for, `REPLICA_WAIT_MS` at most: a failover takes the writes away that no replica
+    has. None: one, where there can be a failover. Every method raises `StoreUnavailable` when
+    Redis does not answer within `routing.LIMIT_SECONDS`, and `StoreRefused` when it answers with an
+    error.
     """
 
-    def __init__(self, url: str) -> None:
-        pool = aioredis.BlockingConnectionPool.from_url(
-            url,
-            max_connections=MAX_CONNECTIONS,
-            timeout=COMMAND_TIMEOUT_SECONDS,
-            socket_connect_timeout=CONNECT_TIMEOUT_SECONDS,
-            socket_timeout=COMMAND_TIMEOUT_SECONDS,
-            retry=Retry(NoBackoff(), retries=1),
-            decode_responses=True,
-            protocol=2,
-        )
-        self._redis = aioredis.Redis(connection_pool=pool)
-        self._commit = self._redis.register_script(_lua("commit"))
+    def __init__(self, url: str, *, replicas: int | None = None) -> None:
+        place = read_place(url)
+        self._router = Router(place)
+        self._replicas = int(place.kind is not Kind.SINGLE) if replicas is None else replicas
+        self._shortage_logged_at = -_SHORTAGE_LOGGED_EVERY_SECONDS
+        self._commit = _Script("commit")
+        self._remove_member = _Script("remove_member")
+        self._compare_and_set = _Script("compare_and_set")
 
     async def close(self) -> None:
         """Close every connection; repeatable."""
-        await self._redis.aclose()
-        await self._redis.connection_pool.disconnect()
+        await self._router.close()
 
     async def ping(self) -> None:
-        """One round trip."""
-        await _guard(self._redis.ping())
+        """Whether every part of Redis answers."""
+        await self._router.probe()
+
+    async def time_ms(self) -> int:
+        """Redis's own clock, in epoch milliseconds; of several servers always that of the same."""
+        # TIME names no key: a Cluster's node redirects what comes before it, once that has moved.
+        errand = Errand(KEYRING_KEY, (("EXISTS", KEYRING_KEY), ("TIME",)))
+        await self._router.run([errand])
+        _answer(errand)
+        told = errand.answers[1]
+        if isinstance(told, RedisError):
+            raise judged(told) from told
+        seconds, microseconds = told
+        return int(seconds) * 1000 + int(microseconds) // 1000
 
     async def fields(self, key: str) -> dict[str, str]:
         """All fields of a hash; empty when it does not exist."""
-        return cast("dict[str, str]", await _guard(self._redis.hgetall(key)))
+        return cast("dict[str, str]", await self._read(key, ("HGETALL", key)))
+
+    async def fields_of_each(self, keys: Sequence[str]) -> list[dict[str, str]]:
+        """All fields of each of some hashes, in the same order, asked for at once."""
+        return await self._read_each([(key, ("HGETALL", key)) for key in keys])
+
+    async def keys_like(self, pattern: str) -> AsyncIterator[str]:
+        """Every key of this glob-style pattern, on all nodes; one may come more than once."""
+        async for key in self._router.scan(pattern):
+            yield key
+
+    async def field_of_each(self, keys: Sequence[str], name: str) -> list[str | None]:
+        """One field of each of some hashes, in the same order, asked for at once.
+
+        None where there is none, or where something else lies under the key.
+        """
+        errands = [Errand(key, (("HGET", key, name),)) for key in keys]
+        await self._router.run(errands)
+        answers = [errand.answers[0] for errand in errands]
+        return [None if isinstance(answer, RedisError) else answer for answer in answers]
 
     async def commit(
         self,
@@ -112,77 +133,165 @@ class Store:
         for name, value in pairs.items():
             arguments += (name, value)
         arguments += deletes
-        changed = await _guard(self._commit(keys=[document_key, index_key], args=arguments))
+        changed = await self._run(self._commit, [document_key, index_key], arguments)
         return new_version if changed == 1 else None
 
     async def due_members(
-        self, index_keys: Sequence[str], until: int, limit_each: int
+        self, pages: Sequence[tuple[str, int]], until: int, limit_each: int
     ) -> list[list[tuple[str, float]]]:
-        """For each sorted set, its members with a score up to `until`, lowest first."""
-        pipeline = self._redis.pipeline(transaction=False)
-        for key in index_keys:
-            pipeline.zrange(
-                key, "-inf", str(until), byscore=True, offset=0, num=limit_each, withscores=True
-            )
-        answers = cast("list[list[tuple[str, float]]]", await _guard(pipeline.execute()))
-        return [[(member, score) for member, score in answer] for answer in answers]
+        """For each sorted set and offset, the members with a score up to `until`, lowest first."""
+        by_score = ("-inf", until, "BYSCORE", "LIMIT")
+        answers = await self._read_each(
+            [
+                (key, ("ZRANGE", key, *by_score, offset, limit_each, _SCORED))
+                for key, offset in pages
+            ]
+        )
+        return [_pairs(answer) for answer in answers]
 
     async def remove_member(self, index_key: str, member: str, *, up_to_score: float) -> None:
         """Take a member out of a sorted set unless its score has grown past `up_to_score`."""
-        await _guard(self._redis.eval(_lua("remove_member"), 1, index_key, member, up_to_score))
+        await self._run(self._remove_member, [index_key], [member, up_to_score])
 
     async def raise_score(self, index_key: str, member: str, score: int) -> None:
         """Give a member of a sorted set a higher score; one that is not in it stays out."""
-        await _guard(self._redis.zadd(index_key, {member: score}, xx=True, gt=True))
+        await self._write(index_key, ("ZADD", index_key, "XX", "GT", score, member))
 
     async def members(self, index_key: str) -> list[tuple[str, float]]:
         """Every member of a sorted set with its score."""
-        answer = await _guard(self._redis.zrange(index_key, 0, -1, withscores=True))
-        return [(member, score) for member, score in cast("list[tuple[str, float]]", answer)]
+        return _pairs(await self._read(index_key, ("ZRANGE", index_key, 0, -1, _SCORED)))
 
     async def set_members(self, key: str) -> set[str]:
         """Every member of a set."""
-        return set(cast("set[str]", await _guard(self._redis.smembers(key))))
+        return set(cast("set[str]", await self._read(key, ("SMEMBERS", key))))
 
     async def add_to_set(self, key: str, member: str) -> None:
         """Add a member to a set; repeatable."""
-        await _guard(self._redis.sadd(key, member))
+        await self._write(key, ("SADD", key, member))
 
     async def remove_from_set(self, key: str, member: str) -> None:
         """Take a member out of a set; repeatable."""
-        await _guard(self._redis.srem(key, member))
+        await self._write(key, ("SREM", key, member))
 
     async def set_field_once(self, key: str, name: str, value: str) -> None:
         """Set one field of a hash unless it is there already."""
-        await _guard(self._redis.hsetnx(key, name, value))
+        await self._write(key, ("HSETNX", key, name, value))
 
     async def set_field(self, key: str, name: str, value: str) -> None:
         """Set one field of a hash."""
-        await _guard(self._redis.hset(key, name, value))
+        await self._write(key, ("HSET", key, name, value))
 
     async def delete_field(self, key: str, name: str) -> None:
         """Delete one field of a hash; repeatable."""
-        await _guard(self._redis.hdel(key, name))
+        await self._write(key, ("HDEL", key, name))
+
+    async def values(self, keys: Sequence[str]) -> list[str | None]:
+        """The values of some string keys of one slot, in the same order; None for an absent one."""
+        return cast("list[str | None]", await self._read(keys[0], ("MGET", *keys)))
+
+    async def compare_and_set(self, index_key: str, swaps: Sequence[Swap], now_ms: int) -> bool:
+        """Run `compare_and_set.lua`: change all of these values, in one slot, or none of them.
+
+        False when one was not as expected and nothing was changed; also when Redis's answer was
+        lost and the script ran a second time. Does not wait for replicas: these values may be
+        forgotten.
+        """
+        arguments = [str(now_ms)]
+        for swap in swaps:
+            arguments += (swap.expected, swap.value, str(swap.lifetime_ms))
+        keys = [index_key, *(swap.key for swap in swaps)]
+        answer = await self._run(self._compare_and_set, keys, arguments, waits=False)
+        return bool(answer == 1)
+
+    async def set_size(self, key: str) -> int:
+        """How many members a set has."""
+        return cast("int", await self._read(key, ("SCARD", key)))
+
+    async def _read(self, key: str, command: Command) -> Any:
+        (answer,) = await self._read_each([(key, command)])
+        return answer
+
+    async def _read_each(self, wanted: Sequence[tuple[str, Command]]) -> list[Any]:
+        errands = [Errand(key, (command,)) for key, command in wanted]
+        await self._router.run(errands)
+        return [_answer(errand) for errand in errands]
+
+    async def _run(
+        self,
+        script: _Script,
+        keys: Sequence[str],
+        arguments: Sequence[str | float],
+        *,
+        waits: bool = True,
+    ) -> Any:
+        send = self._write if waits else self._read
+        rest = (len(keys), *keys, *arguments)
+        async with self._router.time_limit():
+            try:
+                return await send(keys[0], ("EVALSHA", script.digest, *rest))
+            except _ScriptMissing:  # a Redis that has just started, or become the primary
+                return await send(keys[0], ("EVAL", script.text, *rest))
+
+    async def _write(self, key: str, command: Command) -> Any:
+        if self._replicas == 0:
+            return await self._read(key, command)
+        # WAIT counts what was written on its own connection.
+        errand = Errand(key, (command, ("WAIT", self._replicas, REPLICA_WAIT_MS)))
+        async with self._router.time_limit():
+            await self._router.run([errand])
+            answer = _answer(errand)
+            acknowledged = errand.answers[1]
+            if isinstance(acknowledged, RedisError):
+                raise judged(acknowledged)
+            if acknowledged < self._replicas:
+                await self._go_on_with_fewer(errand, acknowledged)
+        return answer
+
+    async def _go_on_with_fewer(self, errand: Errand, acknowledged: int) -> None:
+        """Judge a write that too few replicas have: a pair that has lost one half must go on.
+
+        But not a gateway that was cut off together with a primary that has been replaced: what is
+        written there will be forgotten.
+        """
+        if not await self._router.is_still_primary(errand):
+            raise StoreUnavailable("The primary that took the last write has been replaced")
+        now = time.monotonic()
+        if now - self._shortage_logged_at >= _SHORTAGE_LOGGED_EVERY_SECONDS:
+            self._shortage_logged_at = now
+            _log.warning(
+                "a write is on %d of %d replicas after %d ms: a failover now would lose it",
+                acknowledged,
+                self._replicas,
+                REPLICA_WAIT_MS,
+            )
 
 
-async def _guard(call: Any) -> object:
-    try:
-        return await cast("Awaitable[object]", call)
-    except _UNREACHABLE as error:
-        raise StoreUnavailable("Redis cannot be reached") from error
-    except ResponseError as error:
-        raise _judged(error) from error
-    except RedisError as error:
-        raise StoreUnavailable(f"Redis failed: {type(error).__name__}") from error
+class _ScriptMissing(Exception):
+    """The Redis has not seen this script yet."""
 
 
-def _judged(error: ResponseError) -> Exception:
-    """Tell answers that pass by themselves (a failover, a full disk) from refusals."""
-    word = str(error).split(" ", 1)[0]
-    if word in {"MISCONF", "MASTERDOWN", "NOREPLICAS", "CLUSTERDOWN", "TRYAGAIN", "OOM", "BUSY"}:
-        return StoreUnavailable(f"Redis takes no writes now: {word}")
-    return StoreRefused(f"Redis refused a command: {word}")
+class _Script:
+    """A script of `store/lua`, sent by its digest whenever Redis knows it."""
+
+    def __init__(self, name: str) -> None:
+        file = resources.files("gateway.store").joinpath("lua", f"{name}.lua")
+        self.text = file.read_text("utf-8")
+        # The name that Redis gives it, no protection.
+        self.digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
 
-def _lua(name: str) -> str:
-    return resources.files("gateway.store").joinpath("lua", f"{name}.lua").read_text("utf-8")
+_SCORED: Final = "WITHSCORES"
+
+
+def _answer(errand: Errand) -> Any:
+    answer = errand.answers[0]
+    if isinstance(answer, NoScriptError):
+        raise _ScriptMissing
+    if isinstance(answer, RedisError):
+        raise judged(answer) from answer
+    return answer
+
+
+def _pairs(flat: Sequence[Any]) -> list[tuple[str, float]]:
+    """Members and scores, which RESP2 lists in turn."""
+    return [(member, float(score)) for member, score in zip(flat[::2], flat[1::2], strict=True)]

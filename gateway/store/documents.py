@@ -22,12 +22,15 @@ from gateway.contract.names import Hostname
 from gateway.store import keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from gateway.contract.names import AppId, ClientId
     from gateway.store.connection import Store
 
 Json = dict[str, Any]
+
+READ_AT_ONCE: Final = 200
+"""How many documents are asked for at once where all are read."""
 
 ATTEMPTS: Final = 20
 """How often a change is decided anew when others keep changing the same document."""
@@ -35,6 +38,14 @@ ATTEMPTS: Final = 20
 
 class Contended(Exception):
     """A document changed under every attempt to change it; asking again is safe."""
+
+
+class Unreadable(ValueError):
+    """What Redis has of a hostname is in no shape that this release knows."""
+
+    def __init__(self, hostname: Hostname) -> None:
+        super().__init__(f"What Redis has of {hostname} is not readable by this release")
+        self.hostname = hostname
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +87,6 @@ class Document:
     lease: Lease | None = None
     fence: int = 0
 
-    def is_held_by(self, holder: Holder) -> bool:
-        """Whether this very ownership holds the hostname."""
-        return self.holder == holder
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -101,8 +108,40 @@ class Documents:
         self._store = store
 
     async def read(self, hostname: Hostname) -> Document:
-        """The document of a hostname; an empty one (no version) when nothing is known of it."""
+        """The document of a hostname; an empty one (no version) when nothing is known of it.
+
+        Raises:
+            Unreadable: a newer release has written it, or somebody has altered it.
+        """
         return _parse(hostname, await self._store.fields(keys.host_key(hostname)))
+
+    async def read_many(self, hostnames: Sequence[Hostname]) -> list[Document | Unreadable]:
+        """The documents of some hostnames (hundreds, not all there are), in the same order.
+
+        One that cannot be read does not hide the others: the error is in its place.
+        """
+        found = await self._store.fields_of_each([keys.host_key(name) for name in hostnames])
+        return [_parsed(name, fields) for name, fields in zip(hostnames, found, strict=True)]
+
+    async def all_hostnames(self) -> AsyncIterator[Hostname]:
+        """Every hostname that has a document, each once, in no order; never all at a time.
+
+        One that is added or dropped meanwhile may be there or not. While a Cluster moves slots, one
+        may be missed: whoever needs them all asks again when that is over.
+        """
+        seen = set()
+        async for key in self._store.keys_like(keys.HOST_KEYS):
+            if key not in seen:
+                seen.add(key)
+                yield Hostname(keys.hostname_in(key))
+
+    async def all(self) -> AsyncIterator[Document | Unreadable]:
+        """Every document, found as `all_hostnames` has it and read as by `read_many`."""
+        hostnames = [hostname async for hostname in self.all_hostnames()]
+        for start in range(0, len(hostnames), READ_AT_ONCE):
+            for each in await self.read_many(hostnames[start : start + READ_AT_ONCE]):
+                if isinstance(each, Unreadable) or each.version:
+                    yield each
 
     async def change(
         self, hostname: Hostname, decide: Callable[[Document], Change | None]
@@ -114,6 +153,7 @@ class Documents:
 
         Raises:
             Contended: after `ATTEMPTS` changes by others.
+            Unreadable: as in `read`; nothing was changed.
         """
         for _ in range(ATTEMPTS):
             document = await self.read(hostname)
@@ -159,10 +199,26 @@ class Documents:
 
     async def due(self, now_ms: int, limit_per_bucket: int) -> list[Hostname]:
         """Hostnames with work due at `now_ms` (epoch milliseconds), over all buckets."""
-        queues = [keys.due_key(bucket) for bucket in range(keys.BUCKETS)]
+        queues = [(keys.due_key(bucket), 0) for bucket in range(keys.BUCKETS)]
         found = await self._store.due_members(queues, now_ms, limit_per_bucket)
         entries = sorted((score, name) for queue in found for name, score in queue)
         return [Hostname(name) for _, name in entries]
+
+    async def due_pages(
+        self, now_ms: int, pages: Sequence[tuple[int, int]], limit: int
+    ) -> list[list[Hostname]]:
+        """For each bucket and offset, hostnames with work due at `now_ms`, the longest due first.
+
+        The queues move between two calls: what one offset has passed by may be behind it.
+        """
+        queues = [(keys.due_key(bucket), offset) for bucket, offset in pages]
+        found = await self._store.due_members(queues, now_ms, limit)
+        return [[Hostname(name) for name, _ in members] for members in found]
+
+    async def clients_of(self, hostnames: Sequence[Hostname]) -> list[ClientId | None]:
+        """The client that holds each hostname; None where nobody does, or it cannot be read."""
+        hosts = [keys.host_key(hostname) for hostname in hostnames]
+        return [_client_in(text) for text in await self._store.field_of_each(hosts, "holder")]
 
 
 _STATE_FIELDS: Final = ("holder", "record", "claim", "certificate", "issuance", "debts")
@@ -180,12 +236,40 @@ def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
+def _client_in(holder: str | None) -> ClientId | None:
+    try:
+        client_id: ClientId = json.loads(holder or "null")["clientId"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return client_id
+
+
+def _parsed(hostname: Hostname, fields: Mapping[str, str]) -> Document | Unreadable:
+    try:
+        return _parse(hostname, fields)
+    except Unreadable as fault:
+        return fault
+
+
 def _parse(hostname: Hostname, fields: Mapping[str, str]) -> Document:
-    def value(name: str) -> Any:
-        return json.loads(fields[name]) if name in fields else None
+    try:
+        return _document(hostname, fields)
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise Unreadable(hostname) from None
+
+
+def _document(hostname: Hostname, fields: Mapping[str, str]) -> Document:
+    def value(name: str, kind: type = dict) -> Any:
+        found = json.loads(fields[name]) if name in fields else None
+        if not isinstance(found, kind | None):
+            raise TypeError(name)
+        return found
 
     holder = value("holder")
     lease = value("lease")
+    debts = tuple(value("debts", list) or ())
+    if not all(isinstance(debt, dict) for debt in debts):
+        raise TypeError("debts")
     return Document(
         hostname=hostname,
         version=fields.get("version", ""),
@@ -194,7 +278,7 @@ def _parse(hostname: Hostname, fields: Mapping[str, str]) -> Document:
         claim=value("claim"),
         certificate=value("certificate"),
         issuance=value("issuance"),
-        debts=tuple(value("debts") or ()),
+        debts=debts,
         lease=lease and Lease(lease["worker"], lease["fence"], lease["untilMs"]),
-        fence=value("fence") or 0,
+        fence=value("fence", int) or 0,
     )

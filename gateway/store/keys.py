@@ -15,9 +15,13 @@ and a crash between the two writes would strand an issuance until a sweep found 
 | `gw:clients` | set of client ids, for listing | for ever |
 | `gw:claims` | set of claimed hostnames, for listing | for ever |
 | `gw:keyring` | hash: a value that the right keyring opens | for ever |
-| `gw:account:<fingerprint>` | hash: one ACME directory's account, key sealed | for ever |
+| `gw:account:<fingerprint>` | hash: an ACME account, its key (and a next one) sealed | for ever |
+| `gw:{a<fingerprint>}:ledger` | sorted set: the keys below, score = when they end | as they |
+| `gw:{a<fingerprint>}:<limit>:<subject>` | epoch ms when a figure is unused again | until then |
+| `gw:{a<fingerprint>}:hold-<reach>:<subject>` | JSON: a CA's "come back later" | until that time |
+| `gw:{a<fingerprint>}:suspended` | JSON: why and until when an authority is skipped | until then |
 
-Called by the other modules of `gateway.store` and by `access.clients`; knows no domain rule.
+Called by whoever reads or writes Redis; knows no domain rule.
 """
 
 from __future__ import annotations
@@ -31,6 +35,10 @@ BUCKETS = 128
 CLIENTS_KEY = "gw:clients"
 CLAIMS_KEY = "gw:claims"
 KEYRING_KEY = "gw:keyring"
+HOST_KEYS = "gw:{h*}:host:*"
+"""The pattern (of Redis's own kind) of all documents' keys; braces mean nothing in one."""
+ACCOUNT_KEYS = "gw:account:*"
+"""The same of all ACME accounts."""
 
 _FINGERPRINT_HEX_DIGITS = 24
 
@@ -43,6 +51,11 @@ def bucket_of(hostname: str) -> int:
 def host_key(hostname: str) -> str:
     """The key of a hostname's document."""
     return f"gw:{{h{bucket_of(hostname)}}}:host:{hostname}"
+
+
+def hostname_in(document_key: str) -> str:
+    """The hostname of a document's key, as `host_key` made it."""
+    return document_key.partition(":host:")[2]
 
 
 def due_key(bucket: int) -> str:
@@ -68,3 +81,20 @@ def client_holdings_key(client_fingerprint: str) -> str:
 def account_key(directory_url: str) -> str:
     """The key of the ACME account used at one directory."""
     return f"gw:account:{fingerprint(directory_url)}"
+
+
+def ledger_index_key(directory_url: str) -> str:
+    """The key of the index of all that the ledger of one directory's account holds."""
+    return ledger_key(directory_url, "ledger")
+
+
+def ledger_key(directory_url: str, kind: str, subject: str = "") -> str:
+    """The key of one figure or hold of a directory's account."""
+    key = f"gw:{{a{fingerprint(directory_url)}}}:{kind}"
+    return f"{key}:{subject}" if subject else key
+
+
+def in_ledger_key(key: str) -> tuple[str, str]:
+    """The kind and the subject of a key, as `ledger_key` made it."""
+    kind, _, subject = key.partition("}:")[2].partition(":")
+    return kind, subject

@@ -7,8 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -18,6 +17,7 @@ from redis.asyncio import Redis
 
 import gateway.store.embedded
 from gateway.store.embedded import EmbeddedRedis, EmbeddedRedisFault
+from tests.lab.process import read_until
 
 LIMIT_SECONDS = 20.0
 SHORT_LIMIT_SECONDS = 0.3
@@ -116,13 +116,6 @@ def is_alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    end = time.monotonic() + LIMIT_SECONDS
-    while not await condition():
-        assert time.monotonic() < end, "not within the limit"
-        await asyncio.sleep(0.01)
-
-
 async def until_restarted(state_dir: Path, embedded: EmbeddedRedis, old_pid: int) -> None:
     async def restarted() -> bool:
         try:
@@ -137,7 +130,7 @@ async def until_restarted(state_dir: Path, embedded: EmbeddedRedis, old_pid: int
         finally:
             writer.close()
 
-    await until(restarted)
+    await read_until(restarted, bool, LIMIT_SECONDS)
 
 
 async def test_server_loses_nothing_and_has_no_port_when_started(embed: Embed) -> None:
@@ -536,5 +529,5 @@ async def test_server_is_had_again_when_it_could_not_be_restarted_for_a_while(
     with monkeypatch.context() as without_program:
         without_program.setenv("PATH", str(tmp_path))
         os.kill(pid, signal.SIGKILL)
-        await until(told_twice)
+        await read_until(told_twice, bool, LIMIT_SECONDS)
     await until_restarted(state_dir, embedded, pid)

@@ -11,6 +11,7 @@
 -- ARGV[7…] the fields set (name, value, name, value …), then the names of the fields deleted
 -- answers  1, or 0: the document was not as expected and nothing was changed
 local version = redis.call("HGET", KEYS[1], "version")
+if version == ARGV[2] then return 1 end  -- the same change once more: its first answer was lost
 if ARGV[1] == "*" then
   if not version then return 0 end
 elseif (version or "") ~= ARGV[1] then
