@@ -12,6 +12,8 @@
       TsigRejected           the server says that it cannot accept our signature
       OutcomeUnknown         an UPDATE was sent; whether it was applied could not be found out
       Contended              somebody changed the name in every round
+      NameTooFull            what lies at the name does not fit into a message
+      OutOfFiles             this machine lets the gateway open no connection more
       Misplaced              the zone does not hold the name: cut, alias or other zone in between
       ChallengeUnavailable   no zone of ours can take the challenge record
 
@@ -113,6 +115,16 @@ class Contended(DnsFault):
     """The name changed between reading and writing, every time; nothing was written."""
 
     _retry_after_seconds = 2.0
+
+
+class NameTooFull(DnsFault):
+    """Some 64 KB of records at one name, which prerequisites would have to repeat."""
+
+
+class OutOfFiles(DnsFault):
+    """The process has as many files open as it may: no fault of any server's."""
+
+    _retry_after_seconds = 1.0
 
 
 class Misplaced(DnsFault):

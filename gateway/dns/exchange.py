@@ -5,12 +5,13 @@ wrong, and the debug log. Must not retry (only the caller knows whether a messag
 and must not interpret rcodes. A test may subclass `Exchange` to do something between two messages.
 
 Each UPDATE and query has its own socket, so nothing is shared between zones: a server that hangs
-delays its own zones only. Called by `observe`, `update`, `propagation` and `health`.
+delays its own zones only. All that is remembered is which servers were not heard of lately
+(`silences`), for `primaries` to ask others first. Called by all of `dns` that
+asks a server.
 """
 
 import asyncio
 import ipaddress
-import socket
 from dataclasses import dataclass
 from enum import Enum
 
@@ -20,11 +21,23 @@ import dns.rcode
 import dns.rdatatype
 import structlog
 
-from gateway.dns.errors import DnsFault, NoReply, NoRoute, ReplyTruncated, Unreachable
+from gateway.dns.errors import (
+    DnsFault,
+    NoReply,
+    NoRoute,
+    OutOfFiles,
+    ReplyTruncated,
+    Unreachable,
+)
+from gateway.dns.lookups import Lookups
 from gateway.dns.names import to_text
 from gateway.dns.replies import Peer, is_reply, read_reply
-from gateway.dns.transport import NotAnswered, NotTaken, NoWay, over_tcp, over_udp
+from gateway.dns.silences import Silences
+from gateway.dns.transport import NoFile, NotAnswered, NotTaken, NoWay, over_tcp, over_udp
 from gateway.dns.zones import Endpoint
+
+HEARING_SECONDS = 1.0
+"""How long a server was waited for, at least, that is called silent though a call's time ended."""
 
 _log = structlog.get_logger(__name__)
 
@@ -47,10 +60,16 @@ class Over(Enum):
 
 
 class Exchange:
-    """Sends messages; holds no state, so one serves all zones and tasks."""
+    """Sends messages; one serves all zones and tasks."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, lookups: Lookups | None = None) -> None:
         self._limits = limits or Limits()
+        self._lookups = lookups or Lookups()
+        self._silences = Silences()
+
+    def is_silent(self, endpoint: Endpoint) -> bool:
+        """Did the server take or answer nothing when it was asked last, within half a minute?"""
+        return self._silences.is_silent(endpoint, asyncio.get_running_loop().time())
 
     async def ask(
         self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
@@ -63,12 +82,18 @@ class Exchange:
         loop = asyncio.get_running_loop()
         started = loop.time()
         if peer.key is not None:
-            request.use_tsig(peer.key.for_signing())
+            request.use_tsig(peer.key.for_signing(), fudge=peer.fudge_seconds)
         result = "cancelled"
         try:
             reply = await self._ask_any(peer, request, over, deadline)
+            self._silences.heard(peer, over.value)
             result = dns.rcode.to_text(reply.rcode())
         except DnsFault as fault:
+            now = loop.time()
+            # One that the caller left no time for has not been silent.
+            had_time = now < deadline or now - started >= HEARING_SECONDS
+            if had_time and isinstance(fault, (Unreachable, NoReply)):
+                self._silences.not_heard(peer, over.value, now, fault)
             result = type(fault).__name__
             raise
         finally:
@@ -82,6 +107,10 @@ class Exchange:
                 ms=round((loop.time() - started) * 1000, 1),
             )
         return reply
+
+    async def look_up(self, host: str, *, until: float) -> list[str]:
+        """A host's addresses by the system's resolver; none if there are none in time."""
+        return await self._lookups.addresses(host, until=until)
 
     async def _ask_any(
         self, peer: Peer, request: dns.message.Message, over: Over, deadline: float
@@ -100,6 +129,10 @@ class Exchange:
                 untaken = Unreachable(f"The {peer} {fault}.")
             except NotAnswered as fault:
                 raise NoReply(f"The {peer} {fault}.") from None
+            except NoFile as fault:
+                raise OutOfFiles(
+                    f"The gateway has as many files open as it may: {fault} to ask the {peer}."
+                ) from None
         raise untaken or Unreachable(f"No time was left to ask the {peer}.")
 
     async def _ask_over_udp(
@@ -145,21 +178,10 @@ class Exchange:
         if _is_literal(endpoint.host):
             return [endpoint]
         until = min(deadline, asyncio.get_running_loop().time() + self._limits.resolve_seconds)
-        hosts = await look_up(endpoint.host, until=until)
+        hosts = await self.look_up(endpoint.host, until=until)
         if not hosts:
             raise Unreachable(f"No address was found for the {peer}.")
         return [Endpoint(host, endpoint.port) for host in hosts]
-
-
-async def look_up(host: str, *, until: float) -> list[str]:
-    """A host's addresses by the system's resolver, in a thread; none if there are none in time."""
-    loop = asyncio.get_running_loop()
-    try:
-        async with asyncio.timeout_at(until):
-            found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:  # no such name, no resolver, or (TimeoutError) no answer in time
-        return []
-    return [str(sockaddr[0]) for *_, sockaddr in found]
 
 
 def _is_literal(host: str) -> bool:

@@ -24,6 +24,9 @@ MARKER_PREFIX: Final = "gateway-owner="
 _VERSION: Final = "v1"
 _MAC_BYTES: Final = 16
 _KEY_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_FORM: Final = re.compile(
+    rf"{MARKER_PREFIX}{_VERSION}:{_KEY_ID.pattern}:[A-Za-z0-9_-]{{{(_MAC_BYTES * 4 + 2) // 3}}}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,22 @@ class Markers:
     def is_marker(text: str) -> bool:
         """Is it a marker of any kind: of any owner, key or version, intact or not?"""
         return text.startswith(MARKER_PREFIX)
+
+    @staticmethod
+    def is_well_formed(text: str) -> bool:
+        """Has it the version and the form that `sign` gives to markers?"""
+        return _FORM.fullmatch(text) is not None
+
+    def knows(self, key_id: str) -> bool:
+        """Is there a key of this id, whatever its secret?"""
+        return any(key.key_id == key_id for key in self._keys)
+
+    @staticmethod
+    def key_id_of(text: str) -> str:
+        """The id of the key that a marker names; empty when it is not well-formed."""
+        if not Markers.is_well_formed(text):
+            return ""
+        return text.removeprefix(f"{MARKER_PREFIX}{_VERSION}:").partition(":")[0]
 
 
 def _marker(key: MarkerKey, owner: Owner, type_: str, value: str) -> str:

@@ -2,7 +2,7 @@
 
 The NS RRset comes from the primary, and so do the addresses of servers named inside the zone;
 others are looked up by the system's resolver, in a thread. Must not ask the servers anything: that
-is what `propagation` does, which calls this.
+is what its callers do, `propagation`, `health` and `situation`.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from dns.rcode import Rcode
 from dns.rdatatype import RdataType
 
 from gateway.dns.errors import ServerFailed
-from gateway.dns.exchange import Exchange, look_up
+from gateway.dns.exchange import Exchange
 from gateway.dns.names import to_text
 from gateway.dns.questions import ask_primary, make_query
 from gateway.dns.records import ADDRESS_TYPES, address_value
@@ -66,14 +66,12 @@ async def _addresses(
     deadline: float,
 ) -> list[str]:
     given = _addresses_in(reply, name)
-    if given:
-        return given
-    if not name.is_subdomain(zone.apex):
-        return await look_up(to_text(name), until=deadline)
-    for rdtype in ADDRESS_TYPES:
-        answer = await ask_primary(exchange, zone, make_query(name, rdtype), deadline)
-        given += _addresses_in(answer, name)
-    return given
+    if not given and name.is_subdomain(zone.apex):
+        for rdtype in ADDRESS_TYPES:
+            answer = await ask_primary(exchange, zone, make_query(name, rdtype), deadline)
+            given += _addresses_in(answer, name)
+    # Named elsewhere, or below a delegation.
+    return given or await exchange.look_up(to_text(name), until=deadline)
 
 
 def _addresses_in(message: dns.message.Message, name: dns.name.Name) -> list[str]:

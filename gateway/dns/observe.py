@@ -6,18 +6,23 @@ DNAME, whether a delegation, an alias or another zone holds the name instead of 
 
 The design page would confirm "unchanged" with an UPDATE of prerequisites only. This needs no more
 exchanges, and tells two things that no prerequisite can: the TTL, and which other records are
-there. Rejected as well: one query a type, which shows states that never were.
+there. Rejected as well: one query a type, which shows states that never were. Only a server that
+answers ANY with one RRset (Knot), or with none, is asked so.
 
 Two things an answer doesn't tell. Whether the records were made up from a wildcard: whoever decides
 must doubt them until an UPDATE with "name not in use" was refused (`plan`). And, with BIND's
 `minimal-responses yes` and on other servers, which zone the records are from: then an SOA query for
 the name, whose negative answer has to name its zone (RFC 2308), says so.
 
-`judge` is pure. Must not change anything or decide what follows. Called by `settle`, `challenges`
-and `publisher`.
+A signed zone may be two: BIND's inline signing checks updates against the unsigned one and answers
+from the signed one, which follows it by milliseconds, or more under load. So signatures are asked
+for, and an observation says that it `may_lag`; `settle` has such a one confirmed.
+
+`judge` is pure. Must not change anything or decide what follows. Called by `settle`, and by
+whoever reads a name without changing it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
@@ -30,11 +35,19 @@ import dns.rrset
 from dns.rcode import Rcode
 from dns.rdatatype import RdataType
 
-from gateway.dns.errors import Misplaced, ServerFailed, ServerRefused, Unreachable
+from gateway.dns.errors import (
+    Misplaced,
+    NoReply,
+    ReplyTruncated,
+    ServerFailed,
+    ServerRefused,
+    Unreachable,
+)
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.names import to_text
+from gateway.dns.primaries import at_a_primary
 from gateway.dns.questions import ask_primary, make_query
-from gateway.dns.records import AAAA, TXT, A, RRset
+from gateway.dns.records import AAAA, CNAME, TXT, A, RRset
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone
 
@@ -50,6 +63,15 @@ _DNSSEC_OWN = frozenset(
     }
 )
 
+_DECIDING = (A, AAAA, TXT, CNAME)
+"""The types that decide, asked for one by one where ANY does not tell them all."""
+
+WITHHELD = frozenset({Rcode.REFUSED, Rcode.NOTIMP})
+"""How a server says that it answers a type of query to nobody."""
+
+_BELOW = dns.name.from_text("_gateway-place", origin=None)
+"""A label that nobody has below an alias."""
+
 
 class Place(Enum):
     """Who answers for a name."""
@@ -64,13 +86,18 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one name was when it was read. `edge` is the cut, the DNAME or the other zone's apex."""
+    """What one name was when it was read. `edge` is the cut, the DNAME or the other zone's apex.
+
+    `may_lag`: the zone is signed, or was asked type by type, so that updates may be judged by
+    another state than this one.
+    """
 
     name: dns.name.Name
     apex: dns.name.Name
     place: Place = Place.WITHIN
     edge: dns.name.Name | None = None
     rrsets: tuple[RRset, ...] = ()
+    may_lag: bool = False
 
     @property
     def is_apex(self) -> bool:
@@ -89,18 +116,45 @@ class Observation:
 async def observe(
     exchange: Exchange, zone: Zone, name: dns.name.Name, *, deadline: float
 ) -> Observation:
-    """Read a name that lies in `zone`; may be repeated.
+    """Read a name that lies in `zone`, at one of its primaries; may be repeated.
 
     Raises: Misplaced, ServerFailed, ServerRefused and the faults of `Exchange.ask`.
     """
+
+    def observe_at(at: Zone) -> Awaitable[Observation]:
+        return _observe_at(exchange, at, name, deadline)
+
+    return await at_a_primary(exchange, zone, observe_at)
+
+
+async def _observe_at(
+    exchange: Exchange, zone: Zone, name: dns.name.Name, deadline: float
+) -> Observation:
     replies = await _read_all(exchange, zone, name, deadline)
     observed = reduce(_merged, (judge(reply, name, zone) for reply in replies))
-    if observed.place is Place.UNTOLD:
-        told = judge(
-            await ask_primary(exchange, zone, make_query(name, RdataType.SOA), deadline), name, zone
-        )
-        observed = replace(observed, place=told.place, edge=told.edge)
+    if len(replies) > 1:
+        observed = replace(observed, may_lag=True)
+    teller = _teller(observed)
+    if observed.place is Place.UNTOLD and teller is not None:
+        reply = await ask_primary(exchange, zone, make_query(teller, RdataType.SOA), deadline)
+        # A server may answer SOA to nobody. Then the prerequisites of the update find a cut.
+        if reply.rcode() not in WITHHELD:
+            told = judge(reply, teller, zone)
+            observed = replace(observed, place=told.place, edge=told.edge)
     return _within(observed, zone)
+
+
+def _teller(observed: Observation) -> dns.name.Name | None:
+    """The name whose SOA query tells the zone; None when an alias leaves no room for one below it.
+
+    Servers follow an alias, so that the answer is about its target's zone.
+    """
+    if not observed.has(CNAME):
+        return observed.name
+    try:
+        return _BELOW.concatenate(observed.name)
+    except dns.name.NameTooLong:
+        return None
 
 
 def judge(reply: dns.message.Message, name: dns.name.Name, zone: Zone) -> Observation:
@@ -112,7 +166,7 @@ def judge(reply: dns.message.Message, name: dns.name.Name, zone: Zone) -> Observ
     apex = zone.apex
     place, edge = _place(reply, name, apex)
     rrsets = _rrsets_at(name, reply.answer) if place in (Place.WITHIN, Place.UNTOLD) else ()
-    return Observation(name, apex, place, edge, rrsets)
+    return Observation(name, apex, place, edge, rrsets, _is_signed(reply))
 
 
 def _require_answer(reply: dns.message.Message, zone: Zone) -> None:
@@ -122,6 +176,9 @@ def _require_answer(reply: dns.message.Message, zone: Zone) -> None:
     detail = f"The {Peer.primary_of(zone)} answered {dns.rcode.to_text(rcode)} to a query."
     if rcode == Rcode.SERVFAIL:
         raise ServerFailed(detail)
+    if rcode == Rcode.REFUSED:
+        why = "see whether it lets the key query the zone (BIND: allow-query, and the key's view)"
+        detail = f"{detail.removesuffix('.')}: {why}."
     raise ServerRefused(detail, rcode)
 
 
@@ -138,9 +195,19 @@ def _place(
     if not reply.flags & dns.flags.AA:
         is_below = teller is not None and teller != apex and teller.is_subdomain(apex)
         return (Place.DELEGATED, teller) if is_below else (Place.NOT_SERVED, None)
+    if teller != apex and _is_alias(reply, name):
+        return Place.UNTOLD, None  # the authority is about where the alias leads to
     if teller is None:
         return (Place.WITHIN if name == apex else Place.UNTOLD), None
     return (Place.WITHIN, None) if teller == apex else (Place.OTHER_ZONE, teller)
+
+
+def _is_alias(reply: dns.message.Message, name: dns.name.Name) -> bool:
+    return any(rrset.rdtype == CNAME and rrset.name == name for rrset in reply.answer)
+
+
+def _is_signed(reply: dns.message.Message) -> bool:
+    return any(rrset.rdtype == RdataType.RRSIG for rrset in (*reply.answer, *reply.authority))
 
 
 def _rrsets_at(name: dns.name.Name, answer: Iterable[dns.rrset.RRset]) -> tuple[RRset, ...]:
@@ -171,17 +238,40 @@ def _within(observed: Observation, zone: Zone) -> Observation:
 async def _read_all(
     exchange: Exchange, zone: Zone, name: dns.name.Name, deadline: float
 ) -> list[dns.message.Message]:
-    peer = Peer.primary_of(zone)
+    peer, over = Peer.primary_of(zone), Over.TCP
+    query = make_query(name, RdataType.ANY, signatures=True)
+    told: list[dns.message.Message] = []
     try:
-        query = make_query(name, RdataType.ANY)
-        return [await exchange.ask(peer, query, over=Over.TCP, deadline=deadline)]
-    except Unreachable:
-        # Nobody listens on TCP. Over UDP a server may answer ANY with any one RRset (RFC 8482), so
-        # the types that decide are asked for as well. Prerequisites still guard every change.
-        queries = [make_query(name, rdtype) for rdtype in (RdataType.ANY, A, AAAA, TXT)]
-        return [
-            await exchange.ask(peer, query, over=Over.UDP, deadline=deadline) for query in queries
-        ]
+        told = [await exchange.ask(peer, query, over=over, deadline=deadline)]
+    except ReplyTruncated:
+        pass  # More than a message can have; type by type it may fit.
+    except (Unreachable, NoReply):
+        # Nobody answers on TCP. Over UDP ANY may be answered with any one RRset (RFC 8482).
+        over = Over.UDP
+        told = [await exchange.ask(peer, query, over=over, deadline=deadline)]
+    told = [reply for reply in told if not _is_withheld(reply, name)]
+    if over is Over.TCP and told and not _may_be_one_of_several(told[0], name):
+        return told
+    # Of other types some may stay unseen; prerequisites still guard every change.
+    queries = [make_query(name, rdtype, signatures=True) for rdtype in _DECIDING]
+    others = [await exchange.ask(peer, query, over=over, deadline=deadline) for query in queries]
+    return [*told, *others]
+
+
+def _is_withheld(reply: dns.message.Message, name: dns.name.Name) -> bool:
+    """Does the server tell nobody all that lies at a name? It may say so by a HINFO (RFC 8482)."""
+    if reply.rcode() in WITHHELD:
+        return True
+    return any(
+        rrset.name == name and rrset.rdtype == RdataType.HINFO and rrset[0].cpu == b"RFC8482"
+        for rrset in reply.answer
+    )
+
+
+def _may_be_one_of_several(reply: dns.message.Message, name: dns.name.Name) -> bool:
+    """Is it one RRset and no word on its zone? Knot answers ANY with one of them over TCP too."""
+    found = _rrsets_at(name, reply.answer)
+    return len(found) == 1 and found[0].rdtype != CNAME and not reply.authority
 
 
 def _merged(first: Observation, second: Observation) -> Observation:
@@ -191,4 +281,5 @@ def _merged(first: Observation, second: Observation) -> Observation:
     return replace(
         first if is_settled else second,
         rrsets=tuple(rrsets[rdtype] for rdtype in sorted(rrsets)),
+        may_lag=first.may_lag or second.may_lag,
     )

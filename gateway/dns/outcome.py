@@ -35,7 +35,8 @@ class Outcome:
     """The zone's answer.
 
     `record` is what the zone holds now for the owner (CREATED, UPDATED, UNCHANGED). `found` is all
-    that lies at the name (CONFLICT, OURS). `unknown`: FAILED, and a change may have been made.
+    that lies at the name (CONFLICT, OURS), or what a wildcard answers for one that is free (FREE);
+    `marked`: a marker of any owner is among it. `unknown`: FAILED, and a change may have been made.
     `detail` is one sentence for a person.
     """
 
@@ -43,5 +44,6 @@ class Outcome:
     detail: str
     record: DnsRecord | None = None
     found: tuple[FoundRecord, ...] = ()
+    marked: bool = False
     retry_after_seconds: float | None = None
     unknown: bool = False

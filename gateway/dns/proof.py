@@ -3,7 +3,8 @@
 A marker is bound to type and value, so it can only be checked against a record that is known: one
 seen at the name, the one that is wanted now, or the one that the database remembers.
 
-Pure. Must not decide what follows (`plan`). Called by `publisher`.
+Pure. Must not decide what follows (`plan`). Called by `publisher`, `handing`,
+`survey` and `situation`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,10 +26,12 @@ class Ours:
 
     `addresses`: RRsets of one address whose marker is there. `markers`: every TXT value that is a
     marker of this owner for a known record, also when that record is not at the name any more.
+    `stale`: those of the markers that prove none of the addresses.
     """
 
     addresses: tuple[RRset, ...] = ()
     markers: tuple[dns.rdata.Rdata, ...] = ()
+    stale: tuple[dns.rdata.Rdata, ...] = ()
 
     def address(self, rdtype: RdataType) -> RRset | None:
         """The proven RRset of a type, or None."""
@@ -40,10 +43,59 @@ class Ours:
         return bool(self.markers)
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One marker of the owner at the name: its text, and the one that the first key would make.
+
+    `type` and `value` are the record's that it was made for.
+    """
+
+    rdata: dns.rdata.Rdata
+    text: str
+    fresh: str
+    type: str
+    value: str
+
+    @property
+    def is_fresh(self) -> bool:
+        """Did the first key make it?"""
+        return self.text == self.fresh
+
+
 def find_ours(
     observed: Observation, owner: Owner, markers: Markers, known: Iterable[DnsRecord | None] = ()
 ) -> Ours:
     """Check every marker at the name against every address at the name and every known record."""
+    proofs = _proofs(observed, owner, markers, known)
+    proven = frozenset(proofs.values())
+    addresses = {
+        (type_, value): rrset
+        for rrset, type_, value in _addresses(observed)
+        if len(rrset.rdatas) == 1 and (type_, value) in proven
+    }
+    stale = tuple(rdata for rdata, record in proofs.items() if record not in addresses)
+    return Ours(tuple(addresses.values()), tuple(proofs), stale)
+
+
+def find_marks(
+    observed: Observation, owner: Owner, markers: Markers, known: Iterable[DnsRecord | None] = ()
+) -> tuple[Mark, ...]:
+    """The owner's markers, as `find_ours` finds them, each beside its successor."""
+    return tuple(
+        Mark(rdata, txt_text(rdata) or "", markers.sign(owner, type_, value), type_, value)
+        for rdata, (type_, value) in _proofs(observed, owner, markers, known).items()
+    )
+
+
+def is_marked(observed: Observation) -> bool:
+    """Does the name carry a marker of any owner, intact or not?"""
+    return any(Markers.is_marker(txt_text(rdata) or "") for rdata in _texts(observed))
+
+
+def _proofs(
+    observed: Observation, owner: Owner, markers: Markers, known: Iterable[DnsRecord | None]
+) -> dict[dns.rdata.Rdata, tuple[str, str]]:
+    """Each marker of the owner, and the type and value that it was made for."""
     records = {(type_, value) for _, type_, value in _addresses(observed)}
     records.update((record.type, record.value) for record in known if record is not None)
     proofs: dict[dns.rdata.Rdata, tuple[str, str]] = {}
@@ -54,13 +106,7 @@ def find_ours(
         for type_, value in records:
             if markers.proves(text, owner, type_, value):
                 proofs[rdata] = (type_, value)
-    proven = frozenset(proofs.values())
-    addresses = tuple(
-        rrset
-        for rrset, type_, value in _addresses(observed)
-        if len(rrset.rdatas) == 1 and (type_, value) in proven
-    )
-    return Ours(addresses, tuple(proofs))
+    return proofs
 
 
 def _texts(observed: Observation) -> tuple[dns.rdata.Rdata, ...]:

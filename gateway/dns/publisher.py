@@ -5,12 +5,16 @@ every fault into an `Outcome` that says whether asking again can help. Must not 
 or databases: `held` and `remembered` are what the caller knows of them. Called by `holdings`.
 """
 
+from collections.abc import Sequence
+
+import dns.name
 from dns.rcode import Rcode
 
 from gateway.contract import DnsRecord
 from gateway.dns.errors import (
     Contended,
     DnsFault,
+    Misplaced,
     OutcomeUnknown,
     ReplyUnsigned,
     ServerRefused,
@@ -22,14 +26,21 @@ from gateway.dns.names import to_name
 from gateway.dns.observe import Observation, observe
 from gateway.dns.outcome import FoundRecord, Outcome, OutcomeKind
 from gateway.dns.owner import Owner
-from gateway.dns.plan import Plan, Wanted, decide_inspect, decide_publish, decide_withdraw
-from gateway.dns.proof import find_ours
-from gateway.dns.records import found_records
+from gateway.dns.plan import (
+    Plan,
+    Wanted,
+    decide_inspect,
+    decide_publish,
+    decide_restamp,
+    decide_withdraw,
+)
+from gateway.dns.proof import Ours, find_marks, find_ours, is_marked
+from gateway.dns.records import TXT, found_records, txt_rdata
 from gateway.dns.settle import Decide, Settlement, settle
 from gateway.dns.zones import Zone, Zones
 
 _FAILURES = (ServerRefused, TsigRejected, ReplyUnsigned, OutcomeUnknown, Contended)
-_WITH_EVIDENCE = (OutcomeKind.CONFLICT, OutcomeKind.OURS)
+_WITH_EVIDENCE = (OutcomeKind.CONFLICT, OutcomeKind.OURS, OutcomeKind.FREE)
 _WITH_RECORD = (OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED)
 
 
@@ -48,32 +59,50 @@ class Publisher:
         *,
         held: bool,
         remembered: DnsRecord | None,
+        sought: Sequence[DnsRecord] = (),
         deadline: float,
     ) -> Outcome:
         """Make `record` the owner's one record. May be repeated; never raises a DnsFault.
 
         `held`: the ownership holds the hostname already, by its certificate. `remembered`: its
-        record as the database has it, which helps to prove a marker whose address is gone.
+        record as the database has it, which helps to prove a marker whose address is gone. So do
+        `sought`, those that it may have got instead: their outcome was unknown.
         """
         marker = self._markers.sign(owner, record.type, record.value)
         wanted = Wanted(record, marker)
 
         def decide(observed: Observation, refusal: Rcode | None) -> Plan:
-            ours = find_ours(observed, owner, self._markers, (record, remembered))
-            in_use = refusal == Rcode.YXDOMAIN
-            return decide_publish(observed, wanted, ours, held=held, in_use=in_use)
+            ours = find_ours(observed, owner, self._markers, (record, remembered, *sought))
+            return decide_publish(
+                observed,
+                wanted,
+                ours,
+                held=held,
+                in_use=refusal == Rcode.YXDOMAIN,
+                made_up=refusal == Rcode.NXRRSET,
+            )
 
-        return await self._settled(owner, decide, record, deadline)
+        return await self._settled(owner, decide, record, deadline, mark=marker)
 
     async def withdraw(
-        self, owner: Owner, *, remembered: DnsRecord | None, deadline: float
+        self,
+        owner: Owner,
+        *,
+        remembered: DnsRecord | None,
+        sought: Sequence[DnsRecord] = (),
+        sparing: Owner | None = None,
+        deadline: float,
     ) -> Outcome:
-        """Remove the owner's record and marker, and nothing else. May be repeated."""
+        """Remove the owner's record and marker, and nothing else. May be repeated.
 
-        def decide(observed: Observation, _refusal: Rcode | None) -> Plan:
-            return decide_withdraw(
-                observed, find_ours(observed, owner, self._markers, (remembered,))
-            )
+        `sparing`: an ownership whose record stays, should the address be proven for both of them.
+        """
+
+        def decide(observed: Observation, refusal: Rcode | None) -> Plan:
+            ours = find_ours(observed, owner, self._markers, (remembered, *sought))
+            if sparing is not None and find_ours(observed, sparing, self._markers).addresses:
+                ours = Ours()
+            return decide_withdraw(observed, ours, made_up=refusal == Rcode.NXRRSET)
 
         return await self._settled(owner, decide, None, deadline)
 
@@ -86,20 +115,74 @@ class Publisher:
 
         return await self._settled(owner, decide, None, deadline)
 
+    async def restamp(
+        self, owner: Owner, *, remembered: DnsRecord | None, deadline: float
+    ) -> Outcome:
+        """Replace the owner's markers of other keys by the first key's. May be repeated.
+
+        UPDATED, or UNCHANGED when there is none to replace: the addresses stay in any case.
+        """
+
+        def decide(observed: Observation, refusal: Rcode | None) -> Plan:
+            marks = find_marks(observed, owner, self._markers, (remembered,))
+            return decide_restamp(observed, marks, made_up=refusal == Rcode.NXRRSET)
+
+        return await self._settled(owner, decide, None, deadline)
+
+    async def marker_keys(
+        self, owner: Owner, *, remembered: DnsRecord | None, deadline: float
+    ) -> tuple[str, ...]:
+        """The ids of the keys that made the owner's markers at the name. Reads only.
+
+        Raises: DnsFault when the name cannot be read.
+        """
+        zone = self._zones.holding(owner.hostname)
+        if zone is None:
+            raise Misplaced(f"No configured zone holds {owner.hostname}.")
+        name = to_name(owner.hostname)
+        observed = await observe(self._exchange, zone, name, deadline=deadline)
+        marks = find_marks(observed, owner, self._markers, (remembered,))
+        return tuple(self._markers.key_id_of(mark.text) for mark in marks)
+
     async def records_at(self, hostname: str, deadline: float) -> tuple[FoundRecord, ...]:
-        """What lies at the name, as evidence; nothing when it can't be read."""
+        """What lies at the name, as evidence; nothing when it can't be read.
+
+        What a wildcard makes up for a name that is not in use is none.
+        """
         zone = self._zones.holding(hostname)
         if zone is None:
             return ()
+
         try:
-            observed = await observe(self._exchange, zone, to_name(hostname), deadline=deadline)
+            return await self._evidence(zone, to_name(hostname), deadline)
         except DnsFault:
             return ()
-        return found_records(observed.name, observed.rrsets)
+
+    async def _evidence(
+        self, zone: Zone, name: dns.name.Name, deadline: float
+    ) -> tuple[FoundRecord, ...]:
+        def decide(observed: Observation, refusal: Rcode | None) -> Plan:
+            return decide_inspect(observed, Ours(), in_use=refusal == Rcode.YXDOMAIN)
+
+        try:
+            settlement = await settle(self._exchange, zone, name, decide, deadline=deadline)
+        except Contended:
+            # Changed too often to find out whether a wildcard made it up.
+            observed = await observe(self._exchange, zone, name, deadline=deadline)
+            return found_records(name, observed.rrsets)
+        is_free = settlement.kind is OutcomeKind.FREE
+        return () if is_free else found_records(name, settlement.observed.rrsets)
 
     async def _settled(
-        self, owner: Owner, decide: Decide, record: DnsRecord | None, deadline: float
+        self,
+        owner: Owner,
+        decide: Decide,
+        record: DnsRecord | None,
+        deadline: float,
+        *,
+        mark: str | None = None,
     ) -> Outcome:
+        """`mark` is the marker that the call may have published before something came between."""
         zone = self._zones.holding(owner.hostname)
         if zone is None:
             detail = f"No configured zone holds {owner.hostname}."
@@ -109,7 +192,22 @@ class Publisher:
             settlement = await settle(self._exchange, zone, name, decide, deadline=deadline)
         except DnsFault as fault:
             return _failed(fault)
+        if _came_between(settlement, mark):
+            detail = f"{owner.hostname} was published, and changed by somebody else at once."
+            return _failed(OutcomeUnknown(detail))
         return _outcome(settlement, record, zone)
+
+
+def _came_between(settlement: Settlement, mark: str | None) -> bool:
+    """Is it in conflict with what was published itself by a message whose reply was lost?"""
+    texts = settlement.observed.rrset(TXT)
+    return (
+        mark is not None
+        and settlement.kind is OutcomeKind.CONFLICT
+        and settlement.is_doubtful
+        and texts is not None
+        and txt_rdata(mark) in texts.rdatas
+    )
 
 
 def _outcome(settlement: Settlement, record: DnsRecord | None, zone: Zone) -> Outcome:
@@ -125,7 +223,13 @@ def _outcome(settlement: Settlement, record: DnsRecord | None, zone: Zone) -> Ou
         OutcomeKind.FREE: f"Nothing is published at {name}.",
         OutcomeKind.OURS: f"{name} carries this ownership's own record.",
     }
-    return Outcome(kind, words[kind], record if kind in _WITH_RECORD else None, found)
+    return Outcome(
+        kind,
+        words[kind],
+        record if kind in _WITH_RECORD else None,
+        found,
+        marked=bool(found) and is_marked(observed),
+    )
 
 
 def _failed(fault: DnsFault) -> Outcome:

@@ -19,19 +19,35 @@ from gateway.dns.errors import ReplyInvalid, ReplyTruncated, ReplyUnsigned, Tsig
 from gateway.dns.zones import Endpoint, TsigKey, Zone
 
 _COMPLAINTS = {
-    dns.rcode.BADSIG: "the secret or the algorithm of the key differs from the server's",
-    dns.rcode.BADKEY: "the server does not know the key",
+    dns.rcode.BADSIG: "the secret differs from the server's",
+    dns.rcode.BADKEY: (
+        "the server does not know the key {name} with {algorithm}: name and algorithm must be the"
+        " server's (Knot: or it gives the key no right to this)"
+    ),
     dns.rcode.BADTRUNC: "the server wants a longer signature",
+}
+
+_REFUSAL = ": it does not accept the key or the clock, or does not have the zone"
+
+# PowerDNS tells no more than this of whatever is wrong with a signature; Knot of a foreign zone.
+_UNSIGNED = {
+    dns.rcode.NOTAUTH: f"{_REFUSAL}; PowerDNS's log tells which",
+    dns.rcode.REFUSED: _REFUSAL,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Whom a message is for: a server, the zone that it is about, and the key that signs it."""
+    """Whom a message is for: a server, the zone that it is about, and the key that signs it.
+
+    `fudge_seconds`: how far its clock may be from ours for it to take the signature; 300 is what
+    RFC 8945 (section 10) recommends.
+    """
 
     endpoint: Endpoint
     zone: str
     key: TsigKey | None = None
+    fudge_seconds: int = 300
 
     @classmethod
     def primary_of(cls, zone: Zone) -> "Peer":
@@ -64,14 +80,28 @@ def read_reply(request: dns.message.Message, wire: bytes, peer: Peer) -> dns.mes
     except dns.tsig.PeerError:
         raise _complaint(request, wire, peer) from None
     except dns.tsig.BadTime:
-        raise ReplyInvalid(
-            f"The clock of the {peer} and this machine's differ by more than TSIG allows."
-        ) from None
+        raise _out_of_time(request, wire, peer) from None
     except (dns.exception.DNSException, ValueError, NotImplementedError) as fault:
         raise _unsigned_or_broken(wire, peer, fault) from None
     if not request.is_response(reply):
         raise ReplyInvalid(f"The {peer} answered a different question.")
     return reply
+
+
+def _out_of_time(request: dns.message.Message, wire: bytes, peer: Peer) -> ReplyInvalid:
+    """Its time is looked at before its signature: it may be old, of another clock, or anybody's."""
+    ours = signed_at(request)
+    theirs = signed_at(dns.message.from_wire(wire, keyring=False, ignore_trailing=True))
+    if ours is None or theirs is None:
+        return ReplyInvalid(f"The {peer} sent a reply that was signed at another time.")
+    return ReplyInvalid(
+        f"The {peer} sent a reply whose time is {_apart(theirs - ours)} this machine's clock, more"
+        " than TSIG allows."
+    )
+
+
+def _apart(seconds: int) -> str:
+    return f"{abs(seconds)} s {'ahead of' if seconds > 0 else 'behind'}"
 
 
 def signed_at(message: dns.message.Message) -> int | None:
@@ -87,13 +117,14 @@ def _complaint(request: dns.message.Message, wire: bytes, peer: Peer) -> TsigRej
     name = dns.rcode.to_text(rcode, tsig=True)
     if rcode == dns.rcode.BADTIME and len(tsig.other) == 6 and request.tsig is not None:
         ahead = int.from_bytes(tsig.other, "big") - request.tsig[0].time_signed
-        side = "ahead of" if ahead > 0 else "behind"
         return TsigRejected(
-            f"The {peer} answered {name}: its clock is {abs(ahead)} s {side} this machine's.",
+            f"The {peer} answered {name}: its clock is {_apart(ahead)} this machine's.",
             rcode,
             ahead,
         )
     why = _COMPLAINTS.get(rcode, "the server does not accept the signature")
+    if peer.key is not None:
+        why = why.format(name=peer.key.name, algorithm=peer.key.algorithm)
     return TsigRejected(f"The {peer} answered {name}: {why}.", rcode)
 
 
@@ -105,7 +136,8 @@ def _unsigned_or_broken(wire: bytes, peer: Peer, fault: Exception) -> ReplyInval
     if reply.tsig is None and peer.key is not None:
         rcode = reply.rcode()
         text = dns.rcode.to_text(rcode)
-        return ReplyUnsigned(f"The {peer} answered {text} without a signature.", rcode)
+        why = _UNSIGNED.get(rcode, "")
+        return ReplyUnsigned(f"The {peer} answered {text} without a signature{why}.", rcode)
     return ReplyInvalid(f"The {peer} sent a reply whose signature is wrong: {_words(fault)}.")
 
 

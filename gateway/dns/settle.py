@@ -5,27 +5,48 @@ refused prerequisite is no error, it means that what was decided on is no longer
 outcome is settled by reading: what an earlier message of this same call brought about is its
 result, however late the server is believed.
 
-Must not know what is decided, nor whose record it is. Called by `publisher` and `challenges`.
+Where the zone has several primaries, a call goes on at the next one when one has a fault of its
+own; there too it reads before it sends.
+
+What was read may lag behind what updates are judged by (`observe`). Then an answer without an
+update is confirmed by one that states what was read and changes nothing; while that is refused, or
+nothing new is read after a refusal, the zone is given time to catch up.
+
+An addition that joins records of others is pinned to the version that was read (`pinning`), and
+tried more often, since a change anywhere in the zone refuses it; in a zone that never rests it is
+sent without a pin in the end.
+
+Must not know what is decided, nor whose record it is. Called by `publisher`, `handing`,
+`survey` and `challenges`.
 """
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import dns.name
 from dns.rcode import Rcode
 
-from gateway.dns.errors import Contended, DnsFault, Misplaced, OutcomeUnknown
+from gateway.dns.errors import Contended, DnsFault, Misplaced, OutcomeUnknown, ServerFailed
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.names import to_text
 from gateway.dns.observe import Observation, observe
 from gateway.dns.outcome import OutcomeKind
-from gateway.dns.plan import Plan
-from gateway.dns.update import send_update, uncut
+from gateway.dns.pinning import PINS, needs_pin, read_pin
+from gateway.dns.plan import Plan, confirmations
+from gateway.dns.primaries import SERVERS_OWN, Turns
+from gateway.dns.records import RRset
+from gateway.dns.replies import Peer
+from gateway.dns.update import RRsetIs, send_update, uncut
 from gateway.dns.zones import Zone
 
 MAX_ROUNDS = 4
 READ_PAUSE_SECONDS = 0.2
+READING_SECONDS = 0.3
+"""What must be left of a call's time for reading once more."""
+
+LAG_PAUSE_SECONDS = 0.01
+"""The first pause for a zone that lags; each is twice the last, up to READ_PAUSE_SECONDS."""
 
 Decide = Callable[[Observation, Rcode | None], Plan]
 """From what was read to a plan. The rcode is why the last plan for this very state was refused."""
@@ -33,21 +54,33 @@ Decide = Callable[[Observation, Rcode | None], Plan]
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What was done, and what was read just before it was decided."""
+    """What was done, and what was read just before it was decided.
+
+    `is_doubtful`: an earlier message of the call may have been applied, and undone by somebody.
+    """
 
     kind: OutcomeKind
     observed: Observation
+    is_doubtful: bool = False
 
 
 async def settle(
-    exchange: Exchange, zone: Zone, name: dns.name.Name, decide: Decide, *, deadline: float
+    exchange: Exchange,
+    zone: Zone,
+    name: dns.name.Name,
+    decide: Decide,
+    *,
+    deadline: float,
+    pins: int = PINS,
 ) -> Settlement:
     """Bring `name` to where `decide` wants it. May be repeated. `deadline` is a loop time.
+
+    After so many vain `pins` an addition beside others is sent without one.
 
     Raises: OutcomeUnknown when a message may have had an effect that couldn't be read, else any
     other DnsFault: then nothing was written.
     """
-    rounds = _Rounds(exchange, zone, name, deadline)
+    rounds = _Rounds(exchange, Turns(exchange, zone), name, deadline, pins)
     try:
         return await rounds.run(decide)
     except DnsFault as fault:
@@ -60,29 +93,69 @@ class _Rounds:
     """The state of one call of `settle`. `attempted`: a change that may have been made already."""
 
     def __init__(
-        self, exchange: Exchange, zone: Zone, name: dns.name.Name, deadline: float
+        self, exchange: Exchange, turns: Turns, name: dns.name.Name, deadline: float, pins: int
     ) -> None:
         self.attempted: OutcomeKind | None = None
         self._exchange = exchange
-        self._zone = zone
+        self._turns = turns
         self._name = name
         self._deadline = deadline
         self._lost: OutcomeUnknown | None = None
+        self._lag_pause = LAG_PAUSE_SECONDS
+        self._pins_left = pins
+        self._pin: RRsetIs | None = None
+        self._vain_pin: RRsetIs | None = None
 
     async def run(self, decide: Decide) -> Settlement:
         before: Observation | None = None
         refusal: Rcode | None = None
-        for _ in range(MAX_ROUNDS):
-            observed = await self._observe()
-            plan = decide(observed, refusal if observed == before else None)
+        rounds = MAX_ROUNDS + len(self._turns) - 1
+        while rounds:
+            observed, lost, pins = await self._observe(), self._lost, self._pins_left
+            is_old = observed == before
+            refusal = refusal if is_old else None
+            plan = decide(observed, refusal)
             if plan.is_answer:
-                return Settlement(self._truth(plan.kind), observed)
-            before, refusal = observed, await self._send(plan)
-            if refusal == Rcode.NOERROR:
-                return Settlement(plan.kind, observed)
-        raise self._lost or Contended(
-            f"{to_text(self._name)} was changed by somebody else in each of {MAX_ROUNDS} tries."
-        )
+                if await self._is_so(observed, plan):
+                    return self._settled(plan, observed)
+                # It is old, or what was "unchanged" was made up from a wildcard.
+                refusal = Rcode.NXRRSET if plan.kind is OutcomeKind.UNCHANGED else None
+            elif needs_pin(plan, observed) and self._pin is None and await self._take_pin():
+                before = observed
+                continue  # What is read now is what the pin stands for.
+            elif (refusal := await self._send_pinned(plan, observed, refusal)) == Rcode.NOERROR:
+                return self._settled(plan, observed)
+            has_moved, before = before is not None and not is_old, observed
+            if self._pins_left < pins and not has_moved:
+                continue  # The zone has changed, and not this name: bounded by the pins.
+            if is_old and observed.may_lag and self._lost is lost:
+                await self._let_catch_up()
+            else:
+                rounds -= 1
+        name = to_text(self._name)
+        raise self._lost or Contended(f"{name} was, in every try, not as it had just been read.")
+
+    def _settled(self, plan: Plan, observed: Observation) -> Settlement:
+        is_doubtful = self.attempted is not None
+        return Settlement(self._truth(plan.kind), observed, is_doubtful=is_doubtful)
+
+    async def _is_so(self, observed: Observation, answer: Plan) -> bool:
+        """Is what was read the newest there is?"""
+        plans = confirmations(observed, answer) if observed.may_lag else ()
+        for plan in plans:
+            if await self._send(plan) == Rcode.NOERROR:
+                return True
+        return not plans
+
+    async def _let_catch_up(self) -> None:
+        left = self._deadline - asyncio.get_running_loop().time()
+        if left <= self._lag_pause + READING_SECONDS:
+            raise self._lost or ServerFailed(
+                f"The {Peer.primary_of(self._turns.zone)} goes on answering for"
+                f" {to_text(self._name)} with older data than it takes updates by."
+            )
+        await asyncio.sleep(self._lag_pause)
+        self._lag_pause = min(2 * self._lag_pause, READ_PAUSE_SECONDS)
 
     def _truth(self, kind: OutcomeKind) -> OutcomeKind:
         """The wanted state is there already: by our own hand, when a reply of ours was lost."""
@@ -94,9 +167,7 @@ class _Rounds:
         """Read; after a lost reply again and again, since only that tells what became of it."""
         while True:
             try:
-                return await observe(
-                    self._exchange, self._zone, self._name, deadline=self._deadline
-                )
+                return await self._turns.ask(self._observe_at)
             except DnsFault as fault:
                 left = self._deadline - asyncio.get_running_loop().time()
                 if self.attempted is None or left <= READ_PAUSE_SECONDS:
@@ -105,21 +176,63 @@ class _Rounds:
                     raise
             await asyncio.sleep(READ_PAUSE_SECONDS)
 
+    async def _observe_at(self, zone: Zone) -> Observation:
+        return await observe(self._exchange, zone, self._name, deadline=self._deadline)
+
+    async def _soa_at(self, zone: Zone) -> RRset | None:
+        return await read_pin(self._exchange, zone, self._deadline)
+
+    async def _take_pin(self) -> bool:
+        """Read a pin for what is read after it; False when there is none worth a try."""
+        if not self._pins_left:
+            return False
+        soa = await self._turns.ask(self._soa_at)
+        pin = None if soa is None else RRsetIs(self._turns.zone.apex, soa)
+        if pin is None or pin == self._vain_pin:
+            self._pins_left = 0
+            return False
+        self._pin = pin
+        self._pins_left -= 1
+        return True
+
+    async def _send_pinned(
+        self, plan: Plan, observed: Observation, refusal: Rcode | None
+    ) -> Rcode | None:
+        """As `_send`, pinned if need be. A pin that was refused says nothing of the name.
+
+        So what was known of it stays true then: `refusal`, which the plan was made upon.
+        """
+        pin, self._pin = self._pin, None
+        if pin is None or not needs_pin(plan, observed):
+            return await self._send(plan)
+        rcode = await self._send(replace(plan, prerequisites=(*plan.prerequisites, pin)))
+        if rcode != Rcode.NXRRSET:
+            return rcode
+        self._vain_pin = pin
+        await self._take_pin()
+        return refusal
+
     async def _send(self, plan: Plan) -> Rcode | None:
         """The server's rcode; None when it isn't known. A cut above the name ends it all."""
-        cuts = uncut(self._name, self._zone.apex)
+        zone = self._turns.zone
         try:
             rcode = await send_update(
                 self._exchange,
-                self._zone,
-                (*plan.prerequisites, *cuts),
+                zone,
+                (*plan.prerequisites, *uncut(self._name, zone.apex)),
                 plan.changes,
                 deadline=self._deadline,
                 prefer=Over.UDP if plan.changes and self.attempted is None else Over.TCP,
             )
         except OutcomeUnknown as fault:
-            self.attempted = plan.kind
+            if self.attempted is None or plan.kind is not OutcomeKind.UNCHANGED:
+                self.attempted = plan.kind
             self._lost = fault
+            # One that answers queries may go on failing updates; the next one has the same data.
+            self._turns.move_on()
+            return None
+        except SERVERS_OWN as fault:
+            self._turns.pass_on(fault)
             return None
         if rcode == Rcode.YXRRSET:
             await self._require_uncut()
@@ -127,12 +240,17 @@ class _Rounds:
 
     async def _require_uncut(self) -> None:
         """Something that must not be there is: was it at the name, or a cut above it?"""
-        cuts = uncut(self._name, self._zone.apex)
+        zone = self._turns.zone
         rcode = await send_update(
-            self._exchange, self._zone, cuts, (), deadline=self._deadline, prefer=Over.TCP
+            self._exchange,
+            zone,
+            uncut(self._name, zone.apex),
+            (),
+            deadline=self._deadline,
+            prefer=Over.TCP,
         )
         if rcode == Rcode.YXRRSET:
             raise Misplaced(
                 f"{to_text(self._name)} lies at or below a delegation or below a DNAME"
-                f" in the zone {self._zone.name}."
+                f" in the zone {zone.name}."
             )

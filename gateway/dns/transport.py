@@ -35,6 +35,10 @@ class NoWay(NotTaken):
     """This machine can't send to that address."""
 
 
+class NoFile(TransportFault):
+    """This process may open no socket more: the server was never asked."""
+
+
 class NotAnswered(TransportFault):
     """The message went out; the server may have acted on it."""
 
@@ -49,7 +53,7 @@ async def over_udp(
     """Send a datagram and return what `accept` makes of the first one that it wants.
 
     `accept` returns None to wait for another. `until` is a loop time.
-    Raises: NotTaken, NotAnswered, and whatever `accept` raises.
+    Raises: NotTaken, NoFile, NotAnswered, and whatever `accept` raises.
     """
     mailbox = _Mailbox()
     try:
@@ -79,7 +83,7 @@ async def over_tcp(
 ) -> bytes:
     """Send a message over a new connection and return the answer (RFC 7766). Times are loop times.
 
-    Raises: NotTaken, NotAnswered.
+    Raises: NotTaken, NoFile, NotAnswered.
     """
     try:
         async with asyncio.timeout_at(connect_until):
@@ -117,8 +121,10 @@ class _Mailbox(asyncio.DatagramProtocol):
         self.arrivals.put_nowait(exc if isinstance(exc, OSError) else OSError(str(exc)))
 
 
-def why_not_taken(error: OSError) -> NotTaken:
+def why_not_taken(error: OSError) -> TransportFault:
     """Sort the ways in which the kernel says that nobody will get the message."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return NoFile(f"no socket can be opened ({_words(error)})")
     if error.errno in _NO_ROUTE:
         return NoWay(f"can't be reached from this machine ({_words(error)})")
     if error.errno == errno.ECONNREFUSED:

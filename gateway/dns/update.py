@@ -8,15 +8,18 @@ apart. Must not decide what to change (`plan`, `challenges`) nor try again (`set
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import dns.exception
 import dns.name
 import dns.rcode
 import dns.rdata
 import dns.rdatatype
+import dns.rrset
 import dns.update
 from dns.rcode import Rcode
 from dns.rdatatype import RdataType
 
 from gateway.dns.errors import (
+    NameTooFull,
     NoReply,
     OutcomeUnknown,
     ReplyInvalid,
@@ -26,7 +29,7 @@ from gateway.dns.errors import (
     Unreachable,
 )
 from gateway.dns.exchange import Exchange, Over
-from gateway.dns.names import upwards
+from gateway.dns.names import to_text, upwards
 from gateway.dns.records import RRset
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone
@@ -34,12 +37,30 @@ from gateway.dns.zones import Zone
 UDP_MESSAGE_BYTES = 1200
 """What passes everywhere in one piece, IPv6 tunnels included."""
 
+MESSAGE_BYTES = 65_535
+"""What a message may have at all (RFC 7766)."""
+
 PREREQUISITE_RCODES = frozenset({Rcode.YXDOMAIN, Rcode.YXRRSET, Rcode.NXRRSET, Rcode.NXDOMAIN})
+
+
+_WHY = {
+    Rcode.FORMERR: ": it can't read the message",
+    Rcode.NOTIMP: ": it takes no dynamic updates",
+    Rcode.NOTAUTH: ": it does not have the zone, or not as its primary",
+    Rcode.NOTZONE: ": it has the zone under another name",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class NameFree:
     """No record of any type is at the name itself (RFC 2136, 2.4.5)."""
+
+    name: dns.name.Name
+
+
+@dataclass(frozen=True, slots=True)
+class NameInUse:
+    """Some record of any type is at the name itself (2.4.4)."""
 
     name: dns.name.Name
 
@@ -68,7 +89,7 @@ class RRsetIs:
     rrset: RRset
 
 
-Prerequisite = NameFree | RRsetAbsent | RRsetPresent | RRsetIs
+Prerequisite = NameFree | NameInUse | RRsetAbsent | RRsetPresent | RRsetIs
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +133,8 @@ def build_update(
         match prerequisite:
             case NameFree(name):
                 message.absent(name)
+            case NameInUse(name):
+                message.present(name)
             case RRsetAbsent(name, rdtype):
                 message.absent(name, rdtype)
             case RRsetPresent(name, rdtype):
@@ -142,25 +165,41 @@ async def send_update(
     proves nothing no second message is sent: the caller must read what happened.
 
     Raises: OutcomeUnknown when there are changes that may have been made; Unreachable, NoReply,
-    ReplyInvalid, ServerFailed, ServerRefused, TsigRejected when there is nothing to make known.
+    ReplyInvalid, ServerFailed, ServerRefused, TsigRejected when there is nothing to make known;
+    NameTooFull.
     """
     message = build_update(zone, prerequisites, changes)
+    # As it was meant: a rehearsal sends it without its changes.
+    changed = tuple(message.update)
     peer = Peer.primary_of(zone)
     try:
         reply = await _ask(exchange, peer, message, prefer, deadline)
     except (NoReply, ReplyInvalid, TsigRejected) as fault:
         # TsigRejected too: such a reply is unsigned, so it may be anybody's.
-        if message.update:
+        if changed:
             raise OutcomeUnknown(fault.detail) from fault
         raise
     rcode = reply.rcode()
-    if rcode == Rcode.NOERROR or rcode in PREREQUISITE_RCODES:
+    if rcode == Rcode.NOERROR or (rcode in PREREQUISITE_RCODES and message.prerequisite):
         return rcode
-    detail = f"The {peer} answered {dns.rcode.to_text(rcode)} to the update."
+    why = _WHY.get(rcode, "")
+    detail = f"The {peer} answered {dns.rcode.to_text(rcode)} to the update{why}."
+    if rcode == Rcode.REFUSED and changed:
+        detail = _refusal(detail, changed)
     if rcode == Rcode.SERVFAIL:
         # BIND says so too when writing its journal failed: nobody knows how far it came.
-        raise OutcomeUnknown(detail) if message.update else ServerFailed(detail)
+        raise OutcomeUnknown(detail) if changed else ServerFailed(detail)
     raise ServerRefused(detail, rcode)
+
+
+def _refusal(detail: str, changes: Iterable[dns.rrset.RRset]) -> str:
+    """With what the key wanted to change: servers have rules by name and type, and tell nothing."""
+    rrsets = list(changes)
+    types = ", ".join(dict.fromkeys(dns.rdatatype.to_text(rrset.rdtype) for rrset in rrsets))
+    return (
+        f"{detail.removesuffix('.')} of {types} at {to_text(rrsets[0].name)}: see what it permits"
+        " the key (BIND: update-policy or allow-update, and allow-query)."
+    )
 
 
 async def _ask(
@@ -170,14 +209,25 @@ async def _ask(
     prefer: Over,
     deadline: float,
 ) -> dns.message.Message:
-    fits = len(message.to_wire()) + _signature_bytes(peer) <= UDP_MESSAGE_BYTES
-    if not fits:
+    size = _signature_bytes(peer) + _bytes(message)
+    if size > MESSAGE_BYTES:
+        raise NameTooFull(
+            f"What lies at the name is too much to be stated in one message to the {peer}."
+        )
+    if size > UDP_MESSAGE_BYTES:
         return await exchange.ask(peer, message, over=Over.TCP, deadline=deadline)
     other = Over.TCP if prefer is Over.UDP else Over.UDP
     try:
         return await exchange.ask(peer, message, over=prefer, deadline=deadline)
     except Unreachable:
         return await exchange.ask(peer, message, over=other, deadline=deadline)
+
+
+def _bytes(message: dns.update.UpdateMessage) -> int:
+    try:
+        return len(message.to_wire())
+    except dns.exception.TooBig:
+        return MESSAGE_BYTES + 1
 
 
 def _signature_bytes(peer: Peer) -> int:

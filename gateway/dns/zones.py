@@ -6,7 +6,7 @@ by the composition root. A TSIG secret never shows in a repr, so neither in a lo
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import dns.name
 import dns.tsig
@@ -60,20 +60,32 @@ class TsigKey:
 class Zone:
     """A zone that the gateway may update.
 
-    `servers` are the name servers that must know a challenge before the CA is told; empty means
-    those of the zone's NS RRset, each at `nameserver_port`.
+    `primary` is the server to ask, `standbys` are those to ask when it does not answer: all of
+    them answer for the same data. `servers` are the name servers that must know a challenge before
+    the CA is told; empty means those of the zone's NS RRset, each at `nameserver_port`. One that
+    is silent is gone on without after `silent_server_seconds`, if that is set.
+    `interrupts_wildcards`: a challenge is published though a wildcard's host stops resolving.
     """
 
     name: ZoneName
     primary: Endpoint
     key: TsigKey
+    standbys: tuple[Endpoint, ...] = ()
     servers: tuple[Endpoint, ...] = ()
     nameserver_port: int = 53
+    silent_server_seconds: float | None = None
+    interrupts_wildcards: bool = False
 
     @property
     def apex(self) -> dns.name.Name:
         """The zone's own name."""
         return to_name(self.name)
+
+    def at_each_primary(self) -> "tuple[Zone, ...]":
+        """The zone as each of its primaries alone would serve it, the preferred one first."""
+        return tuple(
+            replace(self, primary=server, standbys=()) for server in (self.primary, *self.standbys)
+        )
 
 
 class Zones:

@@ -2,20 +2,24 @@
 
 import asyncio
 import base64
+import time
 from collections.abc import Callable
 
 import pytest
 
 from gateway.contract import DnsRecord
 from gateway.contract.names import AppId, ClientId, Hostname, ZoneName
+from gateway.dns.challenges import ChallengeTarget
 from gateway.dns.exchange import Exchange
 from gateway.dns.marker import MarkerKey, Markers
 from gateway.dns.outcome import Outcome
 from gateway.dns.owner import Owner
+from gateway.dns.propagation import Propagation
 from gateway.dns.publisher import Publisher
 from gateway.dns.zones import Endpoint, TsigKey, Zone, Zones
 from tests.integration.dns.hand import Hand
 from tests.lab.bind import BindPair, Tsig
+from tests.lab.process import read_until
 
 DEADLINE_SECONDS = 10.0
 MARKERS = Markers([MarkerKey("k1", b"k" * 32)])
@@ -45,6 +49,14 @@ def owner_of(hostname: str, client: str = "relay", app: str = "app:one") -> Owne
 def marker_of(owner: Owner, record: DnsRecord) -> str:
     """The marker as `Hand.records` shows it, without the TTL."""
     return f'TXT "{MARKERS.sign(owner, record.type, record.value)}"'
+
+
+async def propagated(target: ChallengeTarget, value: str) -> None:
+    """Wait until all servers of the zone answer the value."""
+    propagation = Propagation(Exchange(), time.monotonic)
+    await read_until(
+        lambda: propagation.look(target, value, soon()), lambda look: not look.missing, 20
+    )
 
 
 class Caller:

@@ -12,7 +12,8 @@ import dns.query
 import dns.rdatatype
 import dns.tsig
 
-from tests.lab.bind import BindPair, Tsig
+from tests.lab.bind import Tsig
+from tests.lab.dns_server import DnsServer
 
 _LIMIT_SECONDS = 5.0
 
@@ -25,8 +26,8 @@ class Hand:
         self._tsig = tsig
 
     @classmethod
-    def at(cls, bind: BindPair) -> "Hand":
-        return cls(bind.primary, bind.hand)
+    def at(cls, server: DnsServer) -> "Hand":
+        return cls(server.primary, server.hand)
 
     def update(self, *lines: str) -> None:
         """Send one update of nsupdate's lines, e.g. `add x.example.test 300 A 192.0.2.1`."""

@@ -1,9 +1,10 @@
-"""One BIND with options of a test's own, e.g. `minimal-responses yes`."""
+"""One BIND with a configuration of a test's own: options, a policy, views, or one of the docs."""
 
 import base64
+import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,17 @@ import dns.exception
 import dns.flags
 import dns.message
 import dns.query
+import dns.rcode
+import dns.rdatatype
+import dns.tsig
 
 from tests.lab.bind import Tsig
-from tests.lab.ports import LOOPBACK, free_port
-from tests.lab.process import Process, find_program
+from tests.lab.ports import LOOPBACK, LOOPBACK_V6, free_port
+from tests.lab.process import Process, find_program, wait_until
 
-_CONFIG = """
+_DOCUMENT = Path(__file__).parents[3] / "docs" / "dns-servers.md"
+
+_OPTIONS = """
 options {{
   listen-on port {port} {{ {host}; }};
   listen-on-v6 {{ none; }};
@@ -27,6 +33,8 @@ options {{
   {options}
 }};
 controls {{ }};
+"""
+_KEY = """
 key "{key.name}" {{ algorithm {key.algorithm}; secret "{key.secret_base64}"; }};
 """
 _ZONE = """
@@ -50,6 +58,26 @@ class LoneBind:
     tsig: Tsig
     process: Process
 
+    def serves(self, zone: str, tsig: Tsig | None = None) -> bool:
+        """Does it answer for the zone with authority, when asked with this key or with none?"""
+        answer = _ask(self.primary, zone, tsig)
+        return answer is not None and bool(answer.flags & dns.flags.AA)
+
+    def refuses(self, zone: str) -> bool:
+        """Does it answer nobody for a zone that it has loaded? Before, it says SERVFAIL."""
+        answer = _ask(self.primary, zone, None)
+        return answer is not None and answer.rcode() == dns.rcode.REFUSED
+
+    def signs(self, zone: str) -> bool:
+        """Does it answer for the zone with signatures?"""
+        answer = _ask(self.primary, zone, None)
+        found = () if answer is None else answer.answer
+        return any(rrset.rdtype == dns.rdatatype.RRSIG for rrset in found)
+
+
+def new_key(name: str = "gateway", algorithm: str = "hmac-sha256") -> Tsig:
+    return Tsig(name, algorithm, base64.b64encode(secrets.token_bytes(32)).decode())
+
 
 @contextmanager
 def lone_bind(
@@ -59,29 +87,132 @@ def lone_bind(
     options: str = "",
     permission: str = 'allow-update { key "gateway"; };',
     algorithm: str = "hmac-sha256",
+    with_ipv6: bool = False,
 ) -> Iterator[LoneBind]:
-    """Serve `zones`: their names, and their records as lines of a zone file."""
-    tsig = Tsig("gateway", algorithm, base64.b64encode(secrets.token_bytes(32)).decode())
-    server = (LOOPBACK, free_port())
-    config = _CONFIG.format(host=server[0], port=server[1], options=options, key=tsig)
+    """Serve `zones`: their names, and their records as lines of a zone file.
+
+    `with_ipv6`: at ::1 too, with the same port.
+    """
+    key = new_key(algorithm=algorithm)
+    port = free_port((LOOPBACK, LOOPBACK_V6) if with_ipv6 else (LOOPBACK,))
+    if with_ipv6:
+        options += f"listen-on-v6 port {port} {{ {LOOPBACK_V6}; }};"
     for name, records in zones.items():
-        config += _ZONE.format(name=name, permission=permission)
-        (folder / f"{name}.zone").write_text(_ZONE_FILE.format(name=name, records=records))
-    (folder / "named.conf").write_text(config)
+        write_zone(folder, name, records)
+    config = "".join(_ZONE.format(name=name, permission=permission) for name in zones)
+
+    def is_ready(server: LoneBind) -> bool:
+        return all(server.serves(name) for name in zones)
+
+    with bind_with(folder, [key], config, is_ready, options=options, port=port) as server:
+        yield server
+
+
+@contextmanager
+def signed_bind(
+    folder: Path, zones: Mapping[str, str], signing: str, *, statements: str = ""
+) -> Iterator[LoneBind]:
+    """Serve signed `zones`; ready when every one answers with signatures.
+
+    `signing` is what each zone says of it, `statements` the policies that this names.
+    """
+    for name, records in zones.items():
+        write_zone(folder, name, records)
+    permission = f'allow-update {{ key "gateway"; }}; {signing}'
+    config = statements
+    config += "".join(_ZONE.format(name=name, permission=permission) for name in zones)
+
+    def is_ready(server: LoneBind) -> bool:
+        return all(server.signs(name) for name in zones)
+
+    with bind_with(folder, [new_key()], config, is_ready) as server:
+        yield server
+
+
+@contextmanager
+def documented_bind(
+    folder: Path,
+    title: str,
+    zones: Mapping[str, str],
+    *,
+    keys: Sequence[Tsig] = (),
+    is_ready: Callable[[LoneBind], bool] | None = None,
+    replacing: Mapping[str, str] | None = None,
+    port: int | None = None,
+) -> Iterator[LoneBind]:
+    """Run what docs/dns-servers.md has under `<!-- named.conf: title -->`, in `folder`.
+
+    Its paths are made the folder's; what it includes are files with `keys`, one a file. `zones` are
+    the zone files and their records; a name with a slash is another view's. `replacing`: addresses.
+    """
+    given = list(keys) or [new_key()]
+    for key in given:
+        (folder / f"{key.name}.key").write_text(_KEY.format(key=key))
+    for name, records in zones.items():
+        write_zone(folder, name, records)
+    config = re.sub(r'"/(?:etc|var/lib)/bind(/[^"]*)?"', rf'"{folder}\1"', documented(title))
+    for address, own in (replacing or {}).items():
+        config = config.replace(f"{address};", f"{own};").replace(f"{address} key", f"{own} key")
+    ready = is_ready or (lambda server: all(server.serves(name) for name in zones))
+    with bind_with(folder, given, config, ready, defines_keys=False, port=port) as server:
+        yield server
+
+
+def documented(title: str) -> str:
+    """The block of docs/dns-servers.md after the comment that has this title."""
+    comment = re.escape(f"<!-- named.conf: {title} -->")
+    found = re.search(rf"{comment}\n+```\n(.*?)^```$", _DOCUMENT.read_text(), re.S | re.M)
+    assert found is not None, f"no block titled {title}"
+    return found[1]
+
+
+def write_zone(folder: Path, name: str, records: str = "") -> None:
+    """Write `<name>.zone`; the name may have the folder of a view before it, as in `inside/…`."""
+    file = folder / f"{name}.zone"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(_ZONE_FILE.format(name=name.rpartition("/")[2], records=records))
+
+
+@contextmanager
+def bind_with(
+    folder: Path,
+    keys: Sequence[Tsig],
+    config: str,
+    is_ready: Callable[[LoneBind], bool],
+    *,
+    options: str = "",
+    defines_keys: bool = True,
+    port: int | None = None,
+) -> Iterator[LoneBind]:
+    """Run BIND on `config`; the first of `keys` is the server's `tsig`."""
+    address = (LOOPBACK, port or free_port())
+    text = _OPTIONS.format(host=address[0], port=address[1], options=options)
+    text += "".join(_KEY.format(key=key) for key in keys if defines_keys)
+    (folder / "named.conf").write_text(text + config)
     # A copy, since Debian's AppArmor profile goes by the program's path (see tests.lab.bind).
     program = shutil.copy(find_program("named", "bind9"), folder / "named")
-    process = Process("named", [str(program), "-g", "-4", "-c", str(folder / "named.conf")], folder)
-    process.start(lambda: all(_serves(server, name) for name in zones))
+    process = Process("named", [str(program), "-g", "-c", str(folder / "named.conf")], folder)
+    server = LoneBind(address, keys[0], process)
+    process.start(lambda: server_answers(server))
     try:
-        yield LoneBind(server, tsig, process)
+        wait_until(lambda: not process.is_running or is_ready(server), "named serves its zones")
+        assert process.is_running, process.log_tail()
+        yield server
     finally:
         process.stop()
 
 
-def _serves(server: tuple[str, int], zone: str) -> bool:
-    query = dns.message.make_query(zone, "SOA", flags=0)
+def server_answers(server: LoneBind) -> bool:
+    """Does it answer at all?"""
+    return _ask(server.primary, ".", None) is not None
+
+
+def _ask(server: tuple[str, int], zone: str, tsig: Tsig | None) -> dns.message.Message | None:
+    query = dns.message.make_query(zone, "SOA", flags=0, want_dnssec=True)
+    if tsig is not None:
+        secret = base64.b64decode(tsig.secret_base64)
+        query.use_tsig(dns.tsig.Key(tsig.name, secret, tsig.algorithm))
     try:
-        answer = dns.query.tcp(query, server[0], timeout=1.0, port=server[1])
+        return dns.query.tcp(query, server[0], timeout=1.0, port=server[1])
     except (OSError, dns.exception.DNSException):
-        return False
-    return bool(answer.flags & dns.flags.AA)
+        return None

@@ -160,6 +160,47 @@ async def signing_server(
         yield endpoint
 
 
+def refusal(request: dns.message.Message, rcode: Rcode = Rcode.REFUSED) -> dns.message.Message:
+    """An answer of nothing but an rcode; signed as the request was, once it is sent."""
+    reply = dns.message.make_response(request)
+    reply.set_rcode(rcode)
+    return reply
+
+
+@asynccontextmanager
+async def withholding_server(
+    server: tuple[str, int],
+    tsig: Tsig,
+    judge: Callable[[dns.message.Message], dns.message.Message | None],
+) -> AsyncIterator[Endpoint]:
+    """A real server that does not answer everything: `judge(request)`, where that is not None.
+
+    A fake for what BIND can't be configured to do: refuse queries for one type only. It answers
+    properly signed, over UDP and TCP; all else the real server answers.
+    """
+    key = dns.tsig.Key(tsig.name, tsig.secret_base64, tsig.algorithm)
+
+    def own_answer(wire: bytes) -> bytes | None:
+        reply = judge(dns.message.from_wire(wire, keyring=key))
+        return None if reply is None else reply.to_wire()
+
+    async def serve(wire: bytes, answer: Callable[[bytes], None]) -> None:
+        answer(own_answer(wire) or await udp_exchange(server, wire))
+
+    async def serve_tcp(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        message = await framed(reader)
+        own = own_answer(message[2:])
+        writer.write(
+            await tcp_exchange(server, message)
+            if own is None
+            else len(own).to_bytes(2, "big") + own
+        )
+        await writer.drain()
+
+    async with udp_server(serve) as endpoint, tcp_server(serve_tcp, endpoint.port):
+        yield endpoint
+
+
 @asynccontextmanager
 async def tcp_server(
     serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], port: int
@@ -193,17 +234,22 @@ async def tcp_line(server: tuple[str, int], port: int) -> AsyncIterator[None]:
     """Passes each TCP message on to a real server."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await asyncio.open_connection(*server)
-        try:
-            far_writer.write(await framed(reader))
-            writer.write(await framed(far_reader))
-            await writer.drain()
-        finally:
-            far_writer.close()
-            await far_writer.wait_closed()
+        writer.write(await tcp_exchange(server, await framed(reader)))
+        await writer.drain()
 
     async with tcp_server(serve, port):
         yield
+
+
+async def tcp_exchange(server: tuple[str, int], message: bytes) -> bytes:
+    """One message to a real server and its answer, each with its length before it."""
+    reader, writer = await asyncio.open_connection(*server)
+    try:
+        writer.write(message)
+        return await framed(reader)
+    finally:
+        writer.close()
+        await writer.wait_closed()
 
 
 async def framed(reader: asyncio.StreamReader) -> bytes:

@@ -1,20 +1,29 @@
-"""The challenge record on a real BIND: by exact value, beside others, through aliases."""
+"""The challenge record on a real BIND; `tests/servers` has what every kind of server is asked."""
 
 import asyncio
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import dns.message
 import dns.opcode
 import pytest
 
-from gateway.dns.challenges import CHALLENGE_TTL_SECONDS, Challenges, ChallengeTarget
-from gateway.dns.errors import ChallengeUnavailable, DnsFault, Unreachable
+from gateway.dns.challenges import (
+    CHALLENGE_TTL_SECONDS,
+    MAX_ALIASES,
+    Challenges,
+    ChallengeTarget,
+)
+from gateway.dns.errors import ChallengeUnavailable, DnsFault, OutcomeUnknown, Unreachable
 from gateway.dns.exchange import Exchange, Limits, Over
+from gateway.dns.outcome import OutcomeKind
+from gateway.dns.publisher import Publisher
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, TsigKey, Zone, Zones
-from tests.integration.dns.conftest import soon, zone_at
+from tests.integration.dns.conftest import MARKERS, Caller, owner_of, soon, zone_at
 from tests.integration.dns.hand import Hand
+from tests.integration.dns.lone_bind import bind_with, lone_bind, new_key, write_zone
 from tests.integration.dns.servers import Meddling, black_hole, lossy_line
 from tests.lab.bind import BindPair
 from tests.lab.ports import LOOPBACK, free_port
@@ -41,85 +50,16 @@ async def test_challenge_without_alias_is_at_the_hostname(
     assert challenges.target(target.zone.name, target.name) == target
 
 
-async def test_values_are_added_and_removed_one_by_one(
-    challenges: Challenges, hostname: str, name: str, hand: Hand
-) -> None:
-    target = await challenges.locate(hostname, soon())
-    for value in (ONE, ONE, TWO):
-        await challenges.publish(target, value, soon())
-    assert hand.records(name) == {f'{TTL} TXT "{ONE}"', f'{TTL} TXT "{TWO}"'}
-    for _ in range(2):
-        await challenges.remove(target, ONE, soon())
-    assert hand.records(name) == {f'{TTL} TXT "{TWO}"'}
-
-
-async def test_removing_what_was_never_added_changes_nothing(
-    challenges: Challenges, hostname: str, name: str, hand: Hand
-) -> None:
-    hand.add(f'{name} 900 TXT "theirs"')
-    target = await challenges.locate(hostname, soon())
-    serial = hand.serial("example.test")
-    await challenges.remove(target, ONE, soon())
-    assert hand.serial("example.test") == serial
-
-
-async def test_foreign_values_keep_value_and_ttl(
-    challenges: Challenges, hostname: str, name: str, hand: Hand
-) -> None:
-    hand.add(f'{name} 900 TXT "theirs"', f'{name} 900 CAA 0 issue "ca.test"')
-    before = hand.records(name)
-    target = await challenges.locate(hostname, soon())
-    await challenges.publish(target, ONE, soon())
-    assert hand.records(name) == before | {f'900 TXT "{ONE}"'}
-    await challenges.remove(target, ONE, soon())
-    assert hand.records(name) == before
-
-
-async def test_foreign_value_that_comes_meanwhile_keeps_its_ttl(
-    zones: Zones, hostname: str, name: str, hand: Hand, zone: Zone
-) -> None:
-    def meddle(n: int) -> None:
-        if n == 1:
-            hand.add(f'{name} 900 TXT "theirs"')
-
-    racing = Challenges(zones, Meddling(meddle))
-    await racing.publish(ChallengeTarget(zone, name), ONE, soon())
-    assert hand.records(name) == {'900 TXT "theirs"', f'900 TXT "{ONE}"'}
-
-
-async def test_many_issuances_at_one_name_live_side_by_side(
-    challenges: Challenges, zone: Zone, name: str, hand: Hand
-) -> None:
-    target = ChallengeTarget(zone, name)
-    values = [f"value-{n}" for n in range(12)]
-    await asyncio.gather(*(challenges.publish(target, value, soon()) for value in values))
-    assert hand.records(name) == {f'{TTL} TXT "{value}"' for value in values}
-    await asyncio.gather(*(challenges.remove(target, value, soon()) for value in values))
-    assert hand.records(name) == set()
-
-
-async def test_challenge_under_a_wildcard_is_added_and_removed(
-    challenges: Challenges, hand: Hand, fresh_label: str
-) -> None:
-    hand.add(f'*.{fresh_label}.example.test 900 TXT "wild"')
-    hostname = f"a.{fresh_label}.example.test"
-    target = await challenges.locate(hostname, soon())
-    await challenges.publish(target, ONE, soon())
-    assert hand.records(target.name) == {f'{TTL} TXT "{ONE}"'}
-
-
-@pytest.mark.parametrize("hops", [1, 2, 8])
-async def test_alias_leads_into_the_other_zone(
+async def test_chain_of_eight_aliases_leads_into_the_other_zone(
     challenges: Challenges,
     hostname: str,
     name: str,
     hand: Hand,
     fresh_label: str,
     net_zone: Zone,
-    hops: int,
 ) -> None:
     goal = f"{fresh_label}.acme.example.net.test"
-    path = [name, *(f"hop{n}.{fresh_label}.example.test" for n in range(1, hops)), goal]
+    path = [name, *(f"hop{n}.{fresh_label}.example.test" for n in range(1, 8)), goal]
     for here, there in itertools.pairwise(path):
         hand.add(f"{here} 300 CNAME {there}.")
     target = await challenges.locate(hostname, soon())
@@ -134,31 +74,112 @@ async def test_alias_leads_into_the_other_zone(
 async def test_alias_of_itself_is_refused(
     challenges: Challenges, hostname: str, name: str, hand: Hand
 ) -> None:
-    hand.add(f"{name} 300 CNAME b.{name}.", f"b.{name} 300 CNAME {name}.")
-    with pytest.raises(ChallengeUnavailable, match="of itself") as caught:
+    hand.add(f"{name} 300 CNAME {name}.")
+    with pytest.raises(ChallengeUnavailable, match=f"loop of aliases: {name} → {name}") as caught:
         await challenges.locate(hostname, soon())
     assert caught.value.retry_after_seconds is None
 
 
-async def test_alias_out_of_our_zones_is_refused(
+async def test_aliases_that_go_round_are_refused_and_named(
+    challenges: Challenges, hostname: str, name: str, hand: Hand, fresh_label: str
+) -> None:
+    there, back = f"b.{fresh_label}.example.net.test", f"c.{fresh_label}.example.test"
+    hand.add(f"{name} 300 CNAME {there}.", f"{back} 300 CNAME {there}.")
+    hand.add(f"{there} 300 CNAME {back}.")
+    with pytest.raises(ChallengeUnavailable) as caught:
+        await challenges.locate(hostname, soon())
+    assert f"{name} leads into a loop of aliases: {there} → {back} → {there}." == str(caught.value)
+    assert caught.value.retry_after_seconds is None
+
+
+async def test_too_many_aliases_are_refused(
     challenges: Challenges, hostname: str, name: str, hand: Hand
 ) -> None:
-    hand.add(f"{name} 300 CNAME theirs.example.org.")
-    with pytest.raises(
-        ChallengeUnavailable, match=r"theirs\.example\.org.*is an alias of"
-    ) as caught:
+    path = [name, *(f"hop{n}.{hostname}" for n in range(MAX_ALIASES + 1))]
+    for here, there in itertools.pairwise(path):
+        hand.add(f"{here} 300 CNAME {there}.")
+    with pytest.raises(ChallengeUnavailable, match=f"more than {MAX_ALIASES} names"):
         await challenges.locate(hostname, soon())
-    assert (caught.value.reason, caught.value.retry_after_seconds) == ("zone-unavailable", None)
+
+
+async def test_alias_to_a_zone_that_can_not_be_served_is_told_and_looked_at_again(
+    tmp_path: Path,
+) -> None:
+    name, goal = "_acme-challenge.relay.good.test", "relay.acme.broken.test"
+    write_zone(tmp_path, "good.test", f"{name}. IN CNAME {goal}.")  # the other zone has no file
+    config = "".join(
+        f'zone "{each}" {{ type primary; file "{each}.zone"; allow-update {{ key gateway; }}; }};'
+        for each in ("good.test", "broken.test")
+    )
+    with bind_with(tmp_path, [new_key()], config, lambda at: at.serves("good.test")) as server:
+        zones = [
+            zone_at(server.primary, server.tsig, each) for each in ("good.test", "broken.test")
+        ]
+        with pytest.raises(ChallengeUnavailable) as caught:
+            await Challenges(Zones(zones), Exchange()).locate("relay.good.test", soon())
+    assert f"belongs at {goal}, which {name} is an alias of" in caught.value.detail
+    assert f"{Endpoint(*server.primary)} (zone broken.test" in caught.value.detail
+    assert "SERVFAIL" in caught.value.detail
+    assert caught.value.retry_after_seconds is not None
+
+
+async def test_value_is_removed_where_it_was_added_after_the_alias_moved(
+    challenges: Challenges, hostname: str, name: str, hand: Hand, fresh_label: str
+) -> None:
+    before, after = (f"{each}.{fresh_label}.example.net.test" for each in ("before", "after"))
+    hand.add(f"{name} 300 CNAME {before}.")
+    target = await challenges.locate(hostname, soon())
+    await challenges.publish(target, ONE, soon())
+    hand.update(f"delete {name} CNAME", f"add {name} 300 CNAME {after}.")
+    hand.add(f'{after} 300 TXT "{ONE}"')
+    stored = challenges.target(target.zone.name, target.name)
+    await challenges.remove(stored, ONE, soon())
+    assert hand.records(before) == set()
+    assert hand.records(after) == {f'300 TXT "{ONE}"'}
+
+
+async def test_values_of_two_gateways_live_at_once_and_each_removes_its_own(
+    zones: Zones, hostname: str, name: str, hand: Hand
+) -> None:
+    ours, theirs = (Challenges(zones, Exchange()) for _ in range(2))
+    targets = await asyncio.gather(*(each.locate(hostname, soon()) for each in (ours, theirs)))
+    await asyncio.gather(
+        ours.publish(targets[0], ONE, soon()), theirs.publish(targets[1], TWO, soon())
+    )
+    assert hand.records(name) == {f'{TTL} TXT "{ONE}"', f'{TTL} TXT "{TWO}"'}
+    await ours.remove(targets[0], ONE, soon())
+    assert hand.records(name) == {f'{TTL} TXT "{TWO}"'}
+    await theirs.remove(targets[1], TWO, soon())
+    assert hand.records(name) == set()
+
+
+async def test_alias_in_a_zone_that_takes_no_updates_is_followed(
+    tmp_path: Path, net_zone: Zone, fresh_label: str
+) -> None:
+    goal = f"{fresh_label}.acme.example.net.test"
+    records = f"_acme-challenge.relay IN CNAME {goal}."
+    permission = "allow-update { none; };"
+    with lone_bind(tmp_path, {"still.test": records}, permission=permission) as server:
+        still = zone_at(server.primary, server.tsig, "still.test")
+        zones = Zones([still, net_zone])
+        caller = Caller(Publisher(zones, MARKERS, Exchange()), owner_of("relay.still.test"))
+        assert (await caller.inspect()).kind is OutcomeKind.FREE
+        challenges = Challenges(zones, Exchange())
+        target = await challenges.locate(caller.hostname, soon())
+        await challenges.publish(target, ONE, soon())
+    assert target == ChallengeTarget(net_zone, goal)
 
 
 async def test_alias_made_up_by_a_wildcard_is_none(
-    challenges: Challenges, hand: Hand, fresh_label: str
+    challenges: Challenges, hand: Hand, hostname: str, name: str
 ) -> None:
-    hand.add(f"*.{fresh_label}.example.test 300 CNAME theirs.example.org.")
-    target = await challenges.locate(f"a.{fresh_label}.example.test", soon())
-    assert target.name == f"_acme-challenge.a.{fresh_label}.example.test"
+    hand.add(f"*.{hostname} 300 CNAME theirs.example.org.")
+    target = await challenges.locate(hostname, soon())
+    assert target.name == name
     await challenges.publish(target, ONE, soon())
-    assert hand.records(target.name) == {f'{TTL} TXT "{ONE}"'}
+    assert hand.records(name) == {f'{TTL} TXT "{ONE}"'}
+    await challenges.remove(target, ONE, soon())
+    assert hand.records(name) == {"300 CNAME theirs.example.org."}
 
 
 async def test_cut_that_appears_while_an_alias_is_confirmed_is_told(
@@ -177,26 +198,6 @@ async def test_cut_that_appears_while_an_alias_is_confirmed_is_told(
 
     with pytest.raises(ChallengeUnavailable, match="delegation"):
         await Challenges(zones, Cutting()).locate(f"relay.{cut}", soon())
-
-
-async def test_alias_that_appears_after_locating_is_told(
-    challenges: Challenges, hostname: str, name: str, hand: Hand
-) -> None:
-    target = await challenges.locate(hostname, soon())
-    hand.add(f"{name} 300 CNAME theirs.example.org.")
-    with pytest.raises(ChallengeUnavailable, match="become an alias"):
-        await challenges.publish(target, ONE, soon())
-    assert hand.records(name) == {"300 CNAME theirs.example.org."}
-
-
-@pytest.mark.parametrize("record", ["NS ns.example.org.", "DNAME example.org."])
-async def test_hostname_below_a_cut_has_no_challenge(
-    challenges: Challenges, hand: Hand, fresh_label: str, record: str
-) -> None:
-    hand.add(f"{fresh_label}.example.test 300 {record}")
-    with pytest.raises(ChallengeUnavailable) as caught:
-        await challenges.locate(f"relay.{fresh_label}.example.test", soon())
-    assert caught.value.retry_after_seconds is None
 
 
 async def test_hostname_in_no_zone_has_no_challenge(challenges: Challenges) -> None:
@@ -272,3 +273,28 @@ async def test_black_hole_ends_in_a_fault(bind: BindPair, hostname: str) -> None
         with pytest.raises(ChallengeUnavailable) as caught:
             await Challenges(Zones([zone]), exchange).locate(hostname, soon())
     assert caught.value.retry_after_seconds is not None
+
+
+async def test_value_whose_adding_was_never_answered_is_removed_by_value(
+    bind: BindPair, zone: Zone, name: str, hand: Hand
+) -> None:
+    hand.add(f'{name} 900 TXT "theirs"')
+    async with lossy_line(bind.primary, lambda n, reply: None, with_tcp=False) as endpoint:
+        lossy = zone_at(endpoint, bind.tsig)
+        challenges = Challenges(Zones([lossy]), Exchange(Limits(udp_seconds=60.0)))
+        deadline = asyncio.get_running_loop().time() + 1.0
+        with pytest.raises(OutcomeUnknown):
+            await challenges.publish(ChallengeTarget(lossy, name), ONE, deadline)
+    assert hand.records(name) == {'900 TXT "theirs"', f'900 TXT "{ONE}"'}
+    await Challenges(Zones([zone]), Exchange()).remove(ChallengeTarget(zone, name), ONE, soon())
+    assert hand.records(name) == {'900 TXT "theirs"'}
+
+
+async def test_zone_that_never_rests_gets_the_value_beside_others_all_the_same(
+    zone: Zone, hostname: str, hand: Hand
+) -> None:
+    name = f"_acme-challenge.{hostname}"
+    hand.add(f'{name} 900 TXT "foreign"')
+    racing = Meddling(lambda n: hand.add(f'beside.{hostname} 300 TXT "{n}"'))
+    await Challenges(Zones([zone]), racing).publish(ChallengeTarget(zone, name), "mine", soon())
+    assert hand.records(name) == {'900 TXT "foreign"', '900 TXT "mine"'}

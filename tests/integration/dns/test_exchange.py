@@ -1,14 +1,23 @@
 """Which answers an exchange believes: servers that lie, cut short or answer from elsewhere."""
 
 import asyncio
+import errno
 from collections.abc import Callable
 
 import dns.message
 import dns.rrset
 import pytest
 
-from gateway.dns.errors import NoReply, NoRoute, ReplyInvalid, ReplyTruncated, Unreachable
+from gateway.dns.errors import (
+    NoReply,
+    NoRoute,
+    OutOfFiles,
+    ReplyInvalid,
+    ReplyTruncated,
+    Unreachable,
+)
 from gateway.dns.exchange import Exchange, Over
+from gateway.dns.lookups import Lookups
 from gateway.dns.names import to_name
 from gateway.dns.questions import make_query
 from gateway.dns.records import TXT
@@ -103,6 +112,25 @@ async def test_truncated_reply_is_told_at_once() -> None:
             await ask(endpoint)
 
 
+@pytest.mark.parametrize("over", list(Over))
+async def test_process_without_files_left_calls_no_server_silent(
+    zone: Zone, monkeypatch: pytest.MonkeyPatch, over: Over
+) -> None:
+    """A fake: no test may use up what all of them open."""
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    loop = asyncio.get_running_loop()
+    exchange, query = Exchange(), make_query(to_name("example.test"), TXT)
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio, "open_connection", refuse)
+        patched.setattr(loop, "create_datagram_endpoint", refuse)
+        with pytest.raises(OutOfFiles, match="as many files open as it may"):
+            await exchange.ask(Peer.primary_of(zone), query, over=over, deadline=soon())
+    assert not exchange.is_silent(zone.primary)
+
+
 @pytest.mark.parametrize("over", Over)
 async def test_closed_port_is_unreachable_at_once(over: Over) -> None:
     with pytest.raises(Unreachable, match="connection refused"):
@@ -143,16 +171,10 @@ async def test_tcp_reply_with_another_id_is_invalid() -> None:
             await ask(Endpoint(LOOPBACK, port), Over.TCP)
 
 
-async def test_next_address_of_a_server_name_is_tried(
-    monkeypatch: pytest.MonkeyPatch, zone: Zone
-) -> None:
+async def test_next_address_of_a_server_name_is_tried(zone: Zone) -> None:
     dead, alive = "127.0.0.9", zone.primary.host
-
-    async def addresses(*_args: object, **_options: object) -> list[tuple[object, ...]]:
-        return [(2, 1, 6, "", (host, 0)) for host in (dead, alive)]
-
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", addresses, raising=False)
+    exchange = Exchange(lookups=Lookups(lambda _: [dead, alive]))
     peer = Peer(Endpoint("primary.test", zone.primary.port), zone.name, zone.key)
     query = make_query(zone.apex, TXT)
-    reply = await Exchange().ask(peer, query, over=Over.UDP, deadline=soon())
+    reply = await exchange.ask(peer, query, over=Over.UDP, deadline=soon())
     assert reply.had_tsig

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,13 +11,21 @@ import dns.message
 import pytest
 
 from gateway.dns.exchange import Exchange
-from gateway.dns.health import check_zone, probe_zone, refused_types, silent_servers
+from gateway.dns.health import (
+    Silence,
+    Trouble,
+    check_zone,
+    probe_zone,
+    refused_types,
+    silent_servers,
+)
 from gateway.dns.zones import Endpoint, TsigKey, Zone
 from tests.integration.dns.conftest import soon, zone_at
 from tests.integration.dns.hand import Hand
 from tests.integration.dns.lone_bind import lone_bind
 from tests.lab.bind import BindPair
 from tests.lab.ports import LOOPBACK, free_port
+from tests.lab.powerdns import PowerDnsServer
 
 
 async def test_good_zone_is_ok_and_unchanged(zone: Zone, hand: Hand) -> None:
@@ -36,14 +45,25 @@ async def test_dead_server_is_told(bind: BindPair) -> None:
         Exchange(), zone_at(Endpoint(LOOPBACK, free_port()), bind.tsig), soon()
     )
     assert (health.ok, health.clock_skew_seconds) == (False, None)
+    assert health.trouble is Trouble.SILENT
     assert "refused" in health.detail
 
 
-async def test_unknown_key_is_told(zone: Zone) -> None:
-    wrong = replace(zone, key=TsigKey("nobody", "hmac-sha256", b"x" * 32))
+@pytest.mark.parametrize(
+    ("name", "algorithm", "words", "trouble"),
+    [
+        ("nobody", "hmac-sha256", "the key nobody with hmac-sha256", Trouble.KEY),
+        ("gateway", "hmac-sha512", "the key gateway with hmac-sha512", Trouble.KEY),
+        ("gateway", "hmac-sha256", "the secret differs", Trouble.SIGNATURE),
+    ],
+)
+async def test_wrong_key_is_told_by_what_is_wrong_with_it(
+    zone: Zone, name: str, algorithm: str, words: str, trouble: Trouble
+) -> None:
+    wrong = replace(zone, key=TsigKey(name, algorithm, b"x" * 64))
     health = await check_zone(Exchange(), wrong, soon())
-    assert not health.ok
-    assert "BADKEY" in health.detail
+    assert (health.ok, health.trouble) == (False, trouble)
+    assert words in health.detail
 
 
 @pytest.mark.parametrize("ours", [200, -200, 3600])
@@ -53,14 +73,40 @@ async def test_skewed_clock_is_measured(
     monkeypatch.setattr(dns.message, "time", SimpleNamespace(time=lambda: time.time() + ours))
     health = await check_zone(Exchange(), zone, soon())
     assert health.ok == (abs(ours) < 300)
+    assert health.trouble is (None if health.ok else Trouble.CLOCK)
     assert health.clock_skew_seconds is not None
     assert abs(health.clock_skew_seconds + ours) <= 2
+
+
+@pytest.mark.parametrize(
+    ("ours", "skew_seconds", "is_off"), [(0, 0.0, False), (20, 0.0, False), (100, None, True)]
+)
+async def test_clock_of_a_server_that_repeats_our_time_is_found_out_by_what_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+    powerdns: PowerDnsServer,
+    ours: int,
+    skew_seconds: float | None,
+    is_off: bool,
+) -> None:
+    monkeypatch.setattr(dns.message, "time", SimpleNamespace(time=lambda: time.time() + ours))
+    health = await check_zone(Exchange(), zone_at(powerdns.primary, powerdns.tsig), soon())
+    assert health.ok
+    assert (health.clock_skew_seconds, health.is_clock_off) == (skew_seconds, is_off)
+
+
+@pytest.fixture(scope="module")
+def powerdns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PowerDnsServer]:
+    server = PowerDnsServer(tmp_path_factory.mktemp("powerdns"), ["example.test"])
+    server.start()
+    yield server
+    server.stop()
 
 
 async def test_zone_that_the_server_does_not_have_is_told(bind: BindPair) -> None:
     health = await check_zone(Exchange(), zone_at(bind.primary, bind.tsig, "no-zone.test"), soon())
     assert not health.ok
     assert "REFUSED" in health.detail
+    assert health.trouble is Trouble.REFUSES
 
 
 async def test_name_inside_another_zone_is_no_zone(bind: BindPair) -> None:
@@ -79,6 +125,7 @@ async def test_missing_permission_to_update_is_told(tmp_path: Path) -> None:
     assert not health.ok
     assert "REFUSED" in health.detail
     assert "update" in health.detail
+    assert health.trouble is Trouble.TAKES_NO_UPDATES
 
 
 @pytest.mark.parametrize(
@@ -102,8 +149,18 @@ async def test_types_that_the_key_may_not_change_are_told_without_a_write(
 
 async def test_name_servers_that_do_not_answer_are_named(bind: BindPair) -> None:
     good = zone_at(bind.primary, bind.tsig, port=bind.nameserver_port)
-    assert await silent_servers(Exchange(), good, soon()) == ()
+    assert await silent_servers(Exchange(), good, soon()) == Silence((), is_everywhere=False)
     nobody = free_port()
     elsewhere = replace(good, nameserver_port=nobody)
     expected = (f"ns1.example.test:{nobody}", f"ns2.example.test:{nobody}")
-    assert await silent_servers(Exchange(), elsewhere, soon()) == expected
+    assert await silent_servers(Exchange(), elsewhere, soon()) == Silence(
+        expected, is_everywhere=True
+    )
+
+
+async def test_one_server_that_does_not_answer_is_not_silence_everywhere(bind: BindPair) -> None:
+    dead = Endpoint(LOOPBACK, free_port())
+    zone = replace(zone_at(bind.primary, bind.tsig), servers=(Endpoint(*bind.primary), dead))
+    assert await silent_servers(Exchange(), zone, soon()) == Silence(
+        (str(dead),), is_everywhere=False
+    )

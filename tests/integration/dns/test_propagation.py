@@ -3,26 +3,51 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import dns.asyncquery
 import dns.message
 import pytest
+from dns.rcode import Rcode
 
 from gateway.dns.challenges import Challenges, ChallengeTarget
 from gateway.dns.errors import DnsFault, NoRoute, Unreachable
 from gateway.dns.exchange import Exchange, Over
-from gateway.dns.propagation import NAME_SERVERS_KEPT_SECONDS, Propagation
+from gateway.dns.lookups import Lookups
+from gateway.dns.propagation import (
+    NAME_SERVERS_KEPT_SECONDS,
+    UNRESOLVED_KEPT_SECONDS,
+    Look,
+    Propagation,
+)
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, Zone, Zones
 from tests.integration.dns.conftest import soon, zone_at
 from tests.integration.dns.hand import Hand
 from tests.integration.dns.lone_bind import lone_bind
 from tests.integration.dns.servers import black_hole
-from tests.lab.bind import BindPair, start_bind_pair
+from tests.lab.bind import BindPair, Tsig, is_authoritative, relay_process, start_bind_pair
+from tests.lab.bind_secondary import start_bind_secondary
 from tests.lab.ports import LOOPBACK, free_port
+from tests.lab.process import read_until
 
 VALUE = "challenge-value"
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What a secondary is to follow."""
+
+    zones: tuple[str, ...]
+    primary: tuple[str, int]
+    tsig: Tsig
+    nameserver_port: int = 53
+
+    @property
+    def hand(self) -> Tsig:
+        """Nobody else has a key."""
+        return self.tsig
 
 
 @pytest.fixture
@@ -47,19 +72,17 @@ async def publish(target: ChallengeTarget, value: str = VALUE) -> None:
 
 
 async def until_seen(propagation: Propagation, target: ChallengeTarget) -> None:
-    async with asyncio.timeout(20):
-        while True:
-            if not await propagation.missing_servers(target, VALUE, soon()):
-                return
-            await asyncio.sleep(0.02)
+    await read_until(
+        lambda: propagation.look(target, VALUE, soon()), lambda look: not look.missing, 20
+    )
 
 
 async def test_all_servers_of_the_ns_rrset_are_asked(
     propagation: Propagation, target: ChallengeTarget, bind: BindPair
 ) -> None:
-    missing = await propagation.missing_servers(target, VALUE, soon())
+    lagging = (await propagation.look(target, VALUE, soon())).lagging
     servers = (bind.primary, bind.secondary_as_ns2)
-    assert set(missing) == {f"{host}:{port}" for host, port in servers}
+    assert set(lagging) == {f"{host}:{port}" for host, port in servers}
     await publish(target)
     await until_seen(propagation, target)
 
@@ -68,7 +91,7 @@ async def test_other_values_at_the_name_are_not_the_value(
     propagation: Propagation, target: ChallengeTarget
 ) -> None:
     await publish(target, "another-value")
-    assert len(await propagation.missing_servers(target, VALUE, soon())) == 2
+    assert len((await propagation.look(target, VALUE, soon())).lagging) == 2
 
 
 async def test_stopped_secondary_is_the_one_that_is_named(own_pair: BindPair) -> None:
@@ -77,10 +100,77 @@ async def test_stopped_secondary_is_the_one_that_is_named(own_pair: BindPair) ->
     propagation = Propagation(Exchange(), time.monotonic)
     own_pair.secondary_process.pause()
     await publish(target)
-    missing = await propagation.missing_servers(target, VALUE, soon())
-    assert missing == ("{}:{}".format(*own_pair.secondary_as_ns2),)
+    silent = (await propagation.look(target, VALUE, soon())).silent
+    assert silent == ("{}:{}".format(*own_pair.secondary_as_ns2),)
     own_pair.secondary_process.resume()
     await until_seen(propagation, target)
+
+
+async def test_secondary_that_lags_is_told_from_a_silent_one_and_then_passed(
+    tmp_path: Path,
+) -> None:
+    """A secondary whose line to its primary hangs: it answers as ever, with the old zone."""
+    listen, line_address = (LOOPBACK, free_port()), (LOOPBACK, free_port())
+    permission = 'allow-update { key "gateway"; }; notify explicit; notify-delay 0; '
+    permission += f"also-notify {{ {listen[0]} port {listen[1]}; }};"
+    with lone_bind(tmp_path, {"parent.test": ""}, permission=permission) as primary:
+        line = relay_process(tmp_path, "line", line_address, primary.primary)
+        line.start(lambda: is_authoritative(line_address, "parent.test"))
+        folder = tmp_path / "secondary"
+        folder.mkdir()
+        followed = Followed(("parent.test",), line_address, primary.tsig)
+        secondary = start_bind_secondary(folder, followed, listen)
+        servers = (Endpoint(*primary.primary), Endpoint(*listen))
+        zone = replace(zone_at(primary.primary, primary.tsig, "parent.test"), servers=servers)
+        target = ChallengeTarget(zone, "_acme-challenge.relay.parent.test")
+        propagation = Propagation(Exchange(), time.monotonic)
+        try:
+            line.pause()
+            await publish(target)
+            look = await propagation.look(target, VALUE, soon())
+            assert look == Look((str(servers[0]),), (str(servers[1]),), ())
+            line.resume()
+            await until_seen(propagation, target)
+        finally:
+            secondary.stop()
+            line.kill()
+
+
+async def test_secondary_whose_zone_has_expired_is_silent_until_it_is_back(
+    own_pair: BindPair,
+) -> None:
+    """It answers SERVFAIL, which no resolver believes: there are other servers to ask."""
+    primary, secondary = Endpoint(*own_pair.primary), Endpoint(*own_pair.secondary)
+    zone = replace(zone_at(own_pair.primary, own_pair.tsig), servers=(primary, secondary))
+    target = ChallengeTarget(zone, "_acme-challenge.relay.example.test")
+    propagation = Propagation(Exchange(), time.monotonic)
+    Hand.at(own_pair).add("example.test 300 SOA ns1.example.test. h.example.test. 9 1 1 2 60")
+    await publish(target)
+    await until_seen(propagation, target)
+    own_pair.primary_process.pause()
+
+    async def rcode() -> Rcode:
+        query = dns.message.make_query(target.name, "TXT", flags=0)
+        reply = await dns.asyncquery.udp(query, secondary.host, timeout=5, port=secondary.port)
+        return reply.rcode()
+
+    await read_until(rcode, lambda seen: seen == Rcode.SERVFAIL)
+    look = await propagation.look(target, VALUE, soon())
+    assert look.silent == (str(primary), str(secondary))
+    own_pair.primary_process.resume()
+    await until_seen(propagation, target)
+
+
+async def test_hidden_primary_is_not_waited_for(own_pair: BindPair) -> None:
+    """Only the secondary is in the NS RRset; the primary, asked for that, is not asked for more."""
+    Hand.at(own_pair).update("delete example.test NS ns1.example.test.")
+    zone = zone_at(own_pair.primary, own_pair.tsig, port=own_pair.nameserver_port)
+    target = ChallengeTarget(zone, "_acme-challenge.relay.example.test")
+    await publish(target)
+    propagation = Propagation(Exchange(), time.monotonic)
+    await until_seen(propagation, target)
+    look = await propagation.look(target, VALUE, soon())
+    assert look.seen == ("{}:{}".format(*own_pair.secondary_as_ns2),)
 
 
 async def test_configured_servers_are_asked_instead_of_the_ns_rrset(
@@ -91,7 +181,7 @@ async def test_configured_servers_are_asked_instead_of_the_ns_rrset(
     configured = replace(target, zone=replace(target.zone, servers=servers))
     await publish(target)
     await until_seen(propagation, target)
-    assert await propagation.missing_servers(configured, VALUE, soon()) == (str(dead),)
+    assert (await propagation.look(configured, VALUE, soon())).silent == (str(dead),)
 
 
 async def test_silent_servers_cost_one_bound_together(
@@ -102,8 +192,8 @@ async def test_silent_servers_cost_one_bound_together(
         zone = replace(target.zone, servers=(one, two, three, target.zone.primary))
         # Less than the sum of three bounds: they are asked at once.
         async with asyncio.timeout(2.5):
-            missing = await propagation.missing_servers(replace(target, zone=zone), VALUE, soon())
-    assert missing == (str(one), str(two), str(three))
+            silent = (await propagation.look(replace(target, zone=zone), VALUE, soon())).silent
+    assert silent == (str(one), str(two), str(three))
 
 
 async def test_many_values_are_read_over_tcp(
@@ -121,8 +211,8 @@ async def test_recursive_answer_without_authority_does_not_count(
     await publish(target)
     with lone_bind(tmp_path, {"other.test": ""}) as other:
         zone = replace(target.zone, servers=(Endpoint(*other.primary),))
-        missing = await propagation.missing_servers(replace(target, zone=zone), VALUE, soon())
-    assert missing == ("{}:{}".format(*other.primary),)
+        silent = (await propagation.look(replace(target, zone=zone), VALUE, soon())).silent
+    assert silent == ("{}:{}".format(*other.primary),)
 
 
 class WithoutGlue(Exchange):
@@ -154,8 +244,8 @@ async def test_server_named_elsewhere_is_looked_up_and_one_without_address_is_na
         target = ChallengeTarget(zone, "_acme-challenge.relay.parent.test")
         await publish(target)
         propagation = Propagation(FourOnly(), time.monotonic)
-        missing = await propagation.missing_servers(target, VALUE, soon())
-    assert missing == (f"no-such-host.invalid:{port}",)
+        silent = (await propagation.look(target, VALUE, soon())).silent
+    assert silent == (f"no-such-host.invalid:{port}",)
 
 
 class FourOnly(Exchange):
@@ -180,15 +270,15 @@ async def test_address_without_route_is_passed_over_when_another_answers(
         target = ChallengeTarget(zone, "_acme-challenge.relay.parent.test")
         await publish(target)
         propagation = Propagation(FourOnly(), time.monotonic)
-        assert await propagation.missing_servers(target, VALUE, soon()) == ()
+        assert (await propagation.look(target, VALUE, soon())).missing == ()
 
 
 async def test_server_that_no_route_leads_to_is_missing(target: ChallengeTarget) -> None:
     server = Endpoint("2001:db8::53", 53)
     zone = replace(target.zone, servers=(server,))
     propagation = Propagation(FourOnly(), time.monotonic)
-    missing = await propagation.missing_servers(replace(target, zone=zone), VALUE, soon())
-    assert missing == ("[2001:db8::53]:53",)
+    silent = (await propagation.look(replace(target, zone=zone), VALUE, soon())).silent
+    assert silent == ("[2001:db8::53]:53",)
 
 
 async def test_servers_are_looked_up_again_after_a_minute(target: ChallengeTarget) -> None:
@@ -197,8 +287,27 @@ async def test_servers_are_looked_up_again_after_a_minute(target: ChallengeTarge
     propagation = Propagation(exchange, lambda: now)
     for seconds, expected in ((0.0, 1), (1.0, 1), (NAME_SERVERS_KEPT_SECONDS, 2)):
         now += seconds
-        await propagation.missing_servers(target, VALUE, soon())
+        await propagation.look(target, VALUE, soon())
         assert exchange.ns_queries == expected
+
+
+async def test_server_without_address_is_looked_up_again_soon(tmp_path: Path) -> None:
+    """A resolver that did not answer in time may do so the next time."""
+    found: list[list[str]] = [[], [LOOPBACK]]
+    lookups = Lookups(lambda _: found.pop(0))
+    with lone_bind(tmp_path, {"parent.test": "@ IN NS elsewhere.test."}) as server:
+        zone = zone_at(server.primary, server.tsig, "parent.test", server.primary[1])
+        target = ChallengeTarget(zone, "_acme-challenge.relay.parent.test")
+        await publish(target)
+        now = 1000.0
+        propagation = Propagation(Exchange(lookups=lookups), lambda: now)
+        for seconds in (0.0, 1.0):
+            now += seconds
+            look = await propagation.look(target, VALUE, soon())
+            assert look.silent == (f"elsewhere.test:{server.primary[1]}",)
+        now += UNRESOLVED_KEPT_SECONDS
+        assert (await propagation.look(target, VALUE, soon())).missing == ()
+    assert found == []
 
 
 async def test_primary_that_does_not_tell_the_servers_is_a_fault(
@@ -206,7 +315,7 @@ async def test_primary_that_does_not_tell_the_servers_is_a_fault(
 ) -> None:
     dead = replace(target, zone=zone_at(Endpoint(LOOPBACK, free_port()), bind.tsig))
     with pytest.raises(Unreachable):
-        await propagation.missing_servers(dead, VALUE, soon())
+        await propagation.look(dead, VALUE, soon())
     unknown = replace(target, zone=zone_at(bind.primary, bind.tsig, "no-zone.test"))
     with pytest.raises(DnsFault, match="names no servers"):
-        await propagation.missing_servers(unknown, VALUE, soon())
+        await propagation.look(unknown, VALUE, soon())

@@ -1,4 +1,7 @@
-"""Publish, replace and withdraw on a real BIND, alone and beside other people's records."""
+"""Publish, replace and withdraw on a real BIND, alone and beside other people's records.
+
+`tests/servers` has what every kind of server is asked.
+"""
 
 from collections.abc import Callable
 
@@ -6,7 +9,7 @@ import pytest
 
 from gateway.contract import DnsRecord
 from gateway.dns.outcome import FoundRecord, OutcomeKind
-from tests.integration.dns.conftest import V4, V4_OTHER, V6, Caller, marker_of, owner_of
+from tests.integration.dns.conftest import V4, V6, Caller, marker_of, owner_of
 from tests.integration.dns.hand import Hand
 
 CREATED, UPDATED, UNCHANGED = OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED
@@ -32,41 +35,6 @@ async def test_publish_again_is_unchanged_and_writes_nothing(caller: Caller, han
     serial = hand.serial("example.test")
     outcome = await caller.publish(V4)
     assert (outcome.kind, outcome.record) == (UNCHANGED, V4)
-    assert hand.serial("example.test") == serial
-
-
-async def test_publish_replaces_a_by_aaaa_and_back_in_one_change(
-    caller: Caller, hand: Hand
-) -> None:
-    await caller.publish(V4)
-    serial = hand.serial("example.test")
-    assert (await caller.publish(V6)).kind is UPDATED
-    assert hand.records(caller.hostname) == shown(caller, V6)
-    assert (await caller.publish(V4)).kind is UPDATED
-    assert hand.records(caller.hostname) == shown(caller, V4)
-    assert hand.serial("example.test") == serial + 2
-
-
-async def test_publish_replaces_the_value(caller: Caller, hand: Hand) -> None:
-    await caller.publish(V4)
-    assert (await caller.publish(V4_OTHER)).kind is UPDATED
-    assert hand.records(caller.hostname) == shown(caller, V4_OTHER)
-
-
-async def test_publish_of_another_ttl_only_is_an_update(caller: Caller, hand: Hand) -> None:
-    longer = DnsRecord(type="A", value=V4.value, ttl=3600)
-    await caller.publish(V4)
-    assert (await caller.publish(longer)).kind is UPDATED
-    assert hand.records(caller.hostname) == shown(caller, longer)
-    assert (await caller.publish(longer)).kind is UNCHANGED
-
-
-async def test_withdraw_leaves_nothing_and_may_be_repeated(caller: Caller, hand: Hand) -> None:
-    await caller.publish(V4)
-    assert (await caller.withdraw()).kind is DELETED
-    assert hand.records(caller.hostname) == set()
-    serial = hand.serial("example.test")
-    assert (await caller.withdraw(remembered=V4)).kind is DELETED
     assert hand.serial("example.test") == serial
 
 
@@ -132,40 +100,6 @@ async def test_another_owner_gets_a_conflict_and_can_not_withdraw(
     assert (await caller.publish(V4)).kind is UNCHANGED
 
 
-async def test_records_added_beside_ours_disturb_nothing_and_stay(
-    caller: Caller, hand: Hand
-) -> None:
-    await caller.publish(V4)
-    name = caller.hostname
-    hand.add(f'{name} 900 CAA 0 issue "ca.test"', f"{name} 900 AAAA 2001:db8:bad::1")
-    beside = {'900 CAA 0 issue "ca.test"', "900 AAAA 2001:db8:bad::1"}
-    assert (await caller.publish(V4)).kind is UNCHANGED
-    assert (await caller.publish(V4_OTHER)).kind is UPDATED
-    assert hand.records(name) == shown(caller, V4_OTHER) | beside
-    assert (await caller.publish(V6)).kind is CONFLICT
-    assert (await caller.withdraw()).kind is DELETED
-    assert hand.records(name) == beside
-
-
-async def test_text_beside_the_marker_keeps_value_and_ttl(caller: Caller, hand: Hand) -> None:
-    await caller.publish(V4)
-    hand.add(f'{caller.hostname} 900 TXT "v=spf1 -all"')
-    theirs = {'900 TXT "v=spf1 -all"'}
-    assert (await caller.publish(V6)).kind is UPDATED
-    assert hand.records(caller.hostname) == shown(caller, V6, marker_ttl=900) | theirs
-    assert (await caller.publish(V6)).kind is UNCHANGED
-    await caller.withdraw()
-    assert hand.records(caller.hostname) == theirs
-
-
-async def test_held_name_gets_its_record_beside_later_texts(caller: Caller, hand: Hand) -> None:
-    hand.add(f'{caller.hostname} 900 TXT "v=spf1 -all"', f"{caller.hostname} 900 MX 10 m.test.")
-    outcome = await caller.publish(V4, held=True)
-    assert outcome.kind is CREATED
-    theirs = {'900 TXT "v=spf1 -all"', "900 MX 10 m.test."}
-    assert hand.records(caller.hostname) == shown(caller, V4, marker_ttl=900) | theirs
-
-
 async def test_address_edited_by_hand_is_a_conflict_and_stays_after_withdraw(
     caller: Caller, hand: Hand
 ) -> None:
@@ -188,14 +122,6 @@ async def test_second_value_by_hand_makes_the_address_foreign(caller: Caller, ha
     assert hand.records(caller.hostname) == {f"300 A {V4.value}", "300 A 203.0.113.7"}
 
 
-async def test_address_removed_by_hand_is_created_again(caller: Caller, hand: Hand) -> None:
-    await caller.publish(V4)
-    hand.update(f"delete {caller.hostname} A")
-    outcome = await caller.publish(V6, remembered=V4)
-    assert outcome.kind is CREATED
-    assert hand.records(caller.hostname) == shown(caller, V6)
-
-
 async def test_address_removed_by_hand_leaves_a_marker_that_withdraw_removes(
     caller: Caller, hand: Hand
 ) -> None:
@@ -211,29 +137,6 @@ async def test_marker_removed_by_hand_makes_the_address_foreign(caller: Caller, 
     assert (await caller.publish(V4, remembered=V4)).kind is CONFLICT
     assert (await caller.withdraw(remembered=V4)).kind is DELETED
     assert hand.records(caller.hostname) == {f"300 A {V4.value}"}
-
-
-async def test_empty_non_terminal_is_free(
-    call: Callable[[str], Caller], hand: Hand, hostname: str
-) -> None:
-    hand.add(f"below.{hostname} 300 A 203.0.113.7")
-    caller = call(hostname)
-    assert (await caller.inspect()).kind is OutcomeKind.FREE
-    assert (await caller.publish(V4)).kind is CREATED
-    assert (await caller.withdraw()).kind is DELETED
-    assert hand.records(f"below.{hostname}") == {"300 A 203.0.113.7"}
-
-
-async def test_name_at_the_apex_is_a_conflict(call: Callable[[str], Caller], hand: Hand) -> None:
-    before = hand.records("example.test")
-    caller = call("example.test")
-    outcome = await caller.publish(V4)
-    assert outcome.kind is CONFLICT
-    assert {"SOA", "NS"} <= {each.type for each in outcome.found}
-    assert (await caller.publish(V4, held=True)).kind is CONFLICT
-    assert (await caller.inspect()).kind is CONFLICT
-    assert (await caller.withdraw(remembered=V4)).kind is DELETED
-    assert hand.records("example.test") == before
 
 
 @pytest.mark.parametrize("label", ["a", "abcdefghi", "a" * 63])

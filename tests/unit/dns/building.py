@@ -51,6 +51,16 @@ def rrset(type_: str, *texts: str, ttl: int = 300) -> RRset:
     return RRset.of(RdataType[type_], ttl, [rdata(type_, text) for text in texts])
 
 
+def txt(*texts: str, ttl: int = 300) -> RRset:
+    return rrset("TXT", *texts, ttl=ttl)
+
+
+A_OURS = rrset("A", V4.value)
+AAAA_OURS = rrset("AAAA", V6.value)
+A_EDITED = rrset("A", "203.0.113.7")
+SPF = '"v=spf1 -all"'
+
+
 def observed(*rrsets: RRset, name: str = HOSTNAME) -> Observation:
     in_order = tuple(sorted(rrsets, key=lambda each: each.rdtype))
     return Observation(to_name(name), ZONE.apex, rrsets=in_order)

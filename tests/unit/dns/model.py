@@ -11,7 +11,7 @@ from dns.rdatatype import RdataType
 from gateway.dns.observe import Observation
 from gateway.dns.plan import Plan
 from gateway.dns.records import RRset
-from gateway.dns.update import Add, NameFree, Prerequisite, RRsetAbsent, RRsetIs
+from gateway.dns.update import Add, NameFree, NameInUse, Prerequisite, RRsetAbsent, RRsetIs
 
 Contents = dict[RdataType, tuple[int, frozenset[dns.rdata.Rdata]]]
 
@@ -39,6 +39,8 @@ def _holds(prerequisite: Prerequisite, records: Contents) -> bool:
     match prerequisite:
         case NameFree():
             return not records
+        case NameInUse():
+            return bool(records)
         case RRsetAbsent(_, rdtype):
             return rdtype not in records
         case RRsetIs(_, rrset):

@@ -119,3 +119,10 @@ def test_no_key_is_refused() -> None:
 
 def test_secret_is_in_no_repr() -> None:
     assert "sssss" not in repr(MarkerKey("k", b"s" * 32))
+
+
+@pytest.mark.parametrize(
+    "text", ["gateway-owner=v1:evil\nsync  done:AAAAAAAAAAAAAAAAAAAAAA", "gateway-owner=v1:k:short"]
+)
+def test_malformed_marker_names_no_key(text: str) -> None:
+    assert Markers.key_id_of(text) == ""

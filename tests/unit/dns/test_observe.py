@@ -53,6 +53,19 @@ def test_order_of_records_makes_no_difference() -> None:
     assert rrset("A", "192.0.2.1", "192.0.2.2") == rrset("A", "192.0.2.2", "192.0.2.1")
 
 
+@pytest.mark.parametrize("authority", [[], [CHILD_SOA]], ids=["none", "of its target"])
+def test_zone_of_an_alias_is_not_told_by_the_authority_of_its_target(authority: list[str]) -> None:
+    alias = "relay.example.test 300 CNAME x.sub.example.test."
+    seen = judged(answer=[alias], authority=authority)
+    assert seen.place is Place.UNTOLD
+    assert seen.rrsets == (rrset("CNAME", "x.sub.example.test."),)
+
+
+def test_zone_of_an_alias_is_told_by_our_own_authority() -> None:
+    alias = "relay.example.test 300 CNAME x.sub.example.test."
+    assert judged(answer=[alias], authority=[NS]).place is Place.WITHIN
+
+
 @pytest.mark.parametrize("rcode", [Rcode.NXDOMAIN, Rcode.NOERROR])
 def test_nothing_at_the_name_when_our_soa_says_so(rcode: Rcode) -> None:
     seen = judged(rcode=rcode, authority=[SOA])

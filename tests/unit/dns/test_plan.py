@@ -10,11 +10,16 @@ from gateway.dns.outcome import OutcomeKind
 from gateway.dns.plan import Plan, Wanted, decide_inspect, decide_publish, decide_withdraw
 from gateway.dns.proof import find_ours
 from gateway.dns.records import RRset
+from gateway.dns.update import NameFree
 from tests.unit.dns.building import (
+    A_EDITED,
+    A_OURS,
+    AAAA_OURS,
     MARKERS,
     OLD_MARKERS,
     OTHER,
     OWNER,
+    SPF,
     V4,
     V4_OTHER,
     V6,
@@ -22,25 +27,19 @@ from tests.unit.dns.building import (
     marker_of,
     observed,
     rrset,
+    txt,
 )
 from tests.unit.dns.model import applied, contents
 
-A_OURS = rrset("A", V4.value)
-AAAA_OURS = rrset("AAAA", V6.value)
-A_EDITED = rrset("A", "203.0.113.7")
 AAAA_FOREIGN = rrset("AAAA", "2001:db8:bad::1")
+AAAA_TWO = rrset("AAAA", V6.value, "2001:db8:bad::1")
 A_TWO = rrset("A", V4.value, "203.0.113.7")
 CAA = rrset("CAA", '0 issue "ca.test"')
 CNAME = rrset("CNAME", "elsewhere.test.")
-SPF = '"v=spf1 -all"'
 MARK_V4, MARK_V6 = marker_of(V4), marker_of(V6)
 
 CREATED, UPDATED, UNCHANGED = OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED
 DELETED, CONFLICT = OutcomeKind.DELETED, OutcomeKind.CONFLICT
-
-
-def txt(*texts: str, ttl: int = 300) -> RRset:
-    return rrset("TXT", *texts, ttl=ttl)
 
 
 def publish(
@@ -78,6 +77,15 @@ PUBLISHED = {
     ),
     "as wanted, others beside": Published(
         (A_OURS, CAA, AAAA_FOREIGN, txt(SPF, MARK_V4)), UNCHANGED, None
+    ),
+    "as wanted, a stale marker": Published(
+        (A_OURS, txt(MARK_V4, MARK_V6)), UPDATED, (A_OURS, txt(MARK_V4)), remembered=V6
+    ),
+    "as wanted, a stale marker that nobody knows": Published(
+        (A_OURS, txt(MARK_V4, MARK_V6)), UNCHANGED, None
+    ),
+    "as wanted, a marker for one address of two": Published(
+        (A_OURS, AAAA_TWO, txt(MARK_V4, MARK_V6)), UPDATED, (A_OURS, AAAA_TWO, txt(MARK_V4))
     ),
     "other value": Published(
         (A_OURS, txt(MARK_V4)),
@@ -256,6 +264,7 @@ def test_withdraw_removes_what_is_proven_and_nothing_else(case: Withdrawn) -> No
         ((A_TWO, txt(MARK_V4)), (A_OURS, txt(MARK_V4))),
         ((A_OURS, txt(SPF, MARK_V4)), (A_OURS, txt(MARK_V4))),
         ((), (A_OURS, txt(MARK_V4))),
+        ((A_OURS, AAAA_OURS, txt(MARK_V4, MARK_V6)), (A_OURS, AAAA_TWO, txt(MARK_V4, MARK_V6))),
     ],
 )
 def test_withdraw_changes_nothing_that_moved_on(
@@ -264,6 +273,11 @@ def test_withdraw_changes_nothing_that_moved_on(
     seen = observed(*at)
     plan = decide_withdraw(seen, find_ours(seen, OWNER, MARKERS, (V4,)))
     assert applied(observed(*meanwhile), plan) is None
+
+
+def test_marker_is_not_replaced_when_its_address_has_become_the_only_one_again() -> None:
+    _, plan = publish(A_OURS, AAAA_TWO, txt(MARK_V4, MARK_V6), record=V4_OTHER)
+    assert applied(observed(A_OURS, AAAA_OURS, txt(MARK_V4, MARK_V6)), plan) is None
 
 
 @pytest.mark.parametrize(
@@ -292,3 +306,19 @@ def test_inspect_at_the_apex_is_a_conflict() -> None:
     seen = observed(name=ZONE.name)
     plan = decide_inspect(seen, find_ours(seen, OWNER, MARKERS), in_use=False)
     assert plan == Plan(CONFLICT)
+
+
+def test_record_that_only_a_wildcard_makes_up_is_created() -> None:
+    seen = observed(A_OURS, txt(MARK_V4))
+    ours = find_ours(seen, OWNER, MARKERS)
+    wanted = Wanted(V6, MARK_V6)
+    plan = decide_publish(seen, wanted, ours, held=True, in_use=False, made_up=True)
+    assert plan == decide_publish(
+        observed(), wanted, find_ours(observed(), OWNER, MARKERS), held=False, in_use=False
+    )
+
+
+def test_record_that_only_a_wildcard_makes_up_is_withdrawn_if_the_name_is_free() -> None:
+    seen = observed(A_OURS, txt(MARK_V4))
+    plan = decide_withdraw(seen, find_ours(seen, OWNER, MARKERS), made_up=True)
+    assert plan == Plan(DELETED, (NameFree(seen.name),))

@@ -22,6 +22,9 @@ from tests.unit.dns.building import (
 ADDRESS = rrset("A", V4.value)
 MARKER = marker_of(V4)
 
+ALONE = Ours((), (rdata("TXT", MARKER),), (rdata("TXT", MARKER),))
+"""Of a marker that proves no address at the name."""
+
 
 def found(*rrsets: RRset, known: tuple[object, ...] = ()) -> Ours:
     return find_ours(observed(*rrsets), OWNER, MARKERS, known)  # type: ignore[arg-type]
@@ -66,19 +69,19 @@ def test_address_without_marker_is_not_ours() -> None:
 
 def test_second_value_makes_the_address_foreign_but_not_the_marker() -> None:
     both = rrset("A", V4.value, V4_OTHER.value)
-    assert found(both, rrset("TXT", MARKER)) == Ours((), (rdata("TXT", MARKER),))
+    assert found(both, rrset("TXT", MARKER)) == ALONE
 
 
 def test_marker_without_address_is_proven_by_a_known_record_only() -> None:
     text = rrset("TXT", MARKER)
     assert found(text) == Ours()
     assert found(text, known=(None, V6)) == Ours()
-    assert found(text, known=(V4, None)) == Ours((), (rdata("TXT", MARKER),))
+    assert found(text, known=(V4, None)) == ALONE
 
 
 def test_marker_of_a_known_record_does_not_prove_an_edited_address() -> None:
     ours = found(rrset("A", "192.0.2.99"), rrset("TXT", MARKER), known=(V4,))
-    assert ours == Ours((), (rdata("TXT", MARKER),))
+    assert ours == ALONE
 
 
 def test_both_families_are_ours_with_both_markers() -> None:
