@@ -23,6 +23,7 @@ class Work(StrEnum):
 
     STEP = "step"
     RENEW = "renew"
+    ASK_RENEWAL_INFO = "ask-renewal-info"
     PAY = "pay"
     REST = "rest"
 
@@ -41,20 +42,24 @@ def next_item(document: Document, now_ms: int) -> Item:
     issuance = issuance_of(document)
     debts = _payable_debts(document, issuance)
     due_debts = [debt for debt in debts if debt.due_at_ms <= now_ms]
-    renew_at_ms = _renew_at_ms(document)
+    certificate = _renewable(document)
     if issuance is None or issuance.order_url is None:
         for debt in due_debts:
             if debt.kind is not DebtKind.CHALLENGE_RECORD:
                 return Item(Work.PAY, debt)
     if issuance is not None and issuance.due_at_ms <= now_ms:
         return Item(Work.STEP)
-    if renew_at_ms is not None and renew_at_ms <= now_ms:
+    if certificate is not None and certificate.renew_at_ms <= now_ms:
         return Item(Work.RENEW)
     if due_debts:
         return Item(Work.PAY, due_debts[0])
+    ask_at_ms = _ask_at_ms(certificate, now_ms)
+    if ask_at_ms is not None and ask_at_ms <= now_ms:
+        return Item(Work.ASK_RENEWAL_INFO)
     times = [debt.due_at_ms for debt in debts]
     times += [] if issuance is None else [issuance.due_at_ms]
-    times += [] if renew_at_ms is None else [renew_at_ms]
+    times += [] if certificate is None else [certificate.renew_at_ms]
+    times += [] if ask_at_ms is None else [ask_at_ms]
     return Item(Work.REST, until_ms=min(times, default=None))
 
 
@@ -81,8 +86,15 @@ def _payable_debts(document: Document, issuance: Issuance | None) -> tuple[Debt,
     return tuple(debt for debt in debts if debt.kind is DebtKind.CHALLENGE_RECORD)
 
 
-def _renew_at_ms(document: Document) -> int | None:
-    certificate = certificate_of(document)
-    if certificate is None or document.holder is None or document.issuance is not None:
+def _renewable(document: Document) -> StoredCertificate | None:
+    """The certificate, if its renewal is still to come."""
+    if document.holder is None or document.issuance is not None:
         return None
-    return certificate.renew_at_ms
+    return certificate_of(document)
+
+
+def _ask_at_ms(certificate: StoredCertificate | None, now_ms: int) -> int | None:
+    """When its authority is asked next; never about one that has expired (RFC 9773 4.3)."""
+    if certificate is None or max(certificate.ask_at_ms, now_ms) >= certificate.valid_until_ms:
+        return None
+    return certificate.ask_at_ms

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from gateway.certificates.events import Event
 
+LEFT_BEHIND_MS = 60_000
+"""How long an authority that was turned away from is left alone."""
+
 FIRST_RETRY_MS = 2_000
 LONGEST_RETRY_MS = 3_600_000
 
@@ -37,10 +40,11 @@ def challenge_debt(issuance: Issuance) -> Debt | None:
 
 def debts_of_release(issuance: Issuance) -> tuple[Debt, ...]:
     """What remains to be taken back at the CA when an issuance is dropped on the way."""
+    at = issuance.directory_url
     if issuance.authorization_url is not None:
-        return (Debt(DebtKind.AUTHORIZATION, url=issuance.authorization_url),)
+        return (Debt(DebtKind.AUTHORIZATION, url=issuance.authorization_url, directory_url=at),)
     if issuance.order_url is not None:
-        return (Debt(DebtKind.ORDER, url=issuance.order_url),)
+        return (Debt(DebtKind.ORDER, url=issuance.order_url, directory_url=at),)
     return ()
 
 
@@ -49,14 +53,18 @@ def debts_of_progress(before: Issuance | None, after: Issuance) -> tuple[Debt, .
     record = challenge_debt(after)
     owed: tuple[Debt, ...] = () if record is None else (record,)
     if before is not None and after.order_url is None:
-        owed += debts_of_release(before)
+        # An authority that does not answer must not hold up the order at the next one.
+        is_left = after.passed_over.get(before.directory_url or "", 0) > after.changed_at_ms
+        due_at_ms = after.changed_at_ms + LEFT_BEHIND_MS if is_left else 0
+        owed += tuple(replace(debt, due_at_ms=due_at_ms) for debt in debts_of_release(before))
     return owed
 
 
 def debt_of_step(command: Command, issuance: Issuance, event: Event) -> Debt | None:
     """What carrying out a command has left outside, if the issuance does not go on from there."""
     if command is Command.PLACE_ORDER and isinstance(event, OrderSeen):
-        return Debt(DebtKind.ORDER, url=event.order.url)
+        at = issuance.directory_url
+        return Debt(DebtKind.ORDER, url=event.order.url, directory_url=at)
     if command is Command.PUBLISH_CHALLENGE:
         return challenge_debt(issuance)
     return None
@@ -91,9 +99,10 @@ def is_relied_on(debt: Debt, issuance: Issuance | None) -> bool:
     return record is not None and debt.is_same_as(record)
 
 
-def put_off(debt: Debt, now_ms: int) -> Debt:
-    """A debt that could not be paid: try again, ever later."""
-    pause_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(debt.tries, 20))
+def put_off(debt: Debt, now_ms: int, retry_after_seconds: float | None = None) -> Debt:
+    """A debt that could not be paid: try again, ever later, and not before a server wants it."""
+    own_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(debt.tries, 20))
+    pause_ms = max(own_ms, int((retry_after_seconds or 0) * 1000))
     return replace(debt, tries=debt.tries + 1, due_at_ms=now_ms + pause_ms)
 
 

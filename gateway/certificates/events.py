@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gateway.certificates.orders import AuthorizationView, FaultKind, OrderView
-    from gateway.certificates.states import StoredCertificate
+    from gateway.certificates.states import Reason, StoredCertificate
 
 
 class Command(StrEnum):
     """The one thing to do next; all it needs to know stands in the issuance."""
 
+    CHOOSE_AUTHORITY = "choose-authority"
     MAKE_KEY = "make-key"
     PLACE_ORDER = "place-order"
     READ_ORDER = "read-order"
@@ -33,6 +34,23 @@ class Command(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Due:
     """The time for the next step has come, maybe in another process than the last step's."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorityChosen:
+    """An authority's budget granted the order; it is told what the order replaces if it may be."""
+
+    directory_url: str
+    takes_replaces: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoritiesHeld:
+    """No authority may be asked for an order before `until_ms`; says why."""
+
+    until_ms: int
+    reason: Reason
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +97,15 @@ class ChallengePublished:
 
 @dataclass(frozen=True, slots=True)
 class PropagationSeen:
-    """Every authoritative server was asked for the TXT value; these do not answer it yet."""
+    """Every authoritative server was asked for the TXT value; these do not answer it yet.
 
-    missing: tuple[str, ...]
+    `lagging` answer without it, `silent` do not answer. `silence_bound_ms` is how long after its
+    publication the silent ones are waited for; None without end, and where no server has it yet.
+    """
+
+    lagging: tuple[str, ...]
+    silent: tuple[str, ...] = ()
+    silence_bound_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +129,12 @@ class CertificateRejected:
 
 @dataclass(frozen=True, slots=True)
 class AuthorityFailed:
-    """A call to the CA failed."""
+    """A call to the CA failed. `elsewhere`: there is another authority that may be tried."""
 
     kind: FaultKind
     detail: str
     retry_after_seconds: float | None = None
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +154,8 @@ class StepBroke:
 
 Event = (
     Due
+    | AuthorityChosen
+    | AuthoritiesHeld
     | KeyMade
     | OrderSeen
     | Finalized

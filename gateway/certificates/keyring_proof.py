@@ -2,13 +2,17 @@
 
 With another one it would start well and do harm: publish records under markers that are nobody's
 tomorrow, and find every key it holds unopenable.
+
+The first gateway leaves a *proof*, an empty value sealed with its first key. While everything is
+moved to another key (`resealing`) there is one of each, so that neither a keyring without the old
+key nor one without the new key passes; at the end only the new key's is left.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gateway.certificates.sealing import KeyringInvalid, SealBroken
+from gateway.certificates.sealing import KeyringInvalid, SealBroken, key_id_of
 from gateway.store import keys
 
 if TYPE_CHECKING:
@@ -17,22 +21,51 @@ if TYPE_CHECKING:
 
 _PURPOSE: Final = "keyring-proof"
 _FIELD: Final = "proof"
+_FIELD_OF_KEY: Final = "proof:"
 
 
 async def prove_keyring(keyring: Keyring, store: Store) -> None:
     """Compare with what the first gateway on this Redis has left, or be the first.
 
     Raises:
-        KeyringInvalid: the keyring lacks the key.
+        KeyringInvalid: the keyring lacks a key that data is sealed with.
         StoreUnavailable: nobody can tell.
     """
-    proof = keyring.seal(b"", purpose=_PURPOSE, bound_to=())
-    await store.set_field_once(keys.KEYRING_KEY, _FIELD, proof)
-    fields = await store.fields(keys.KEYRING_KEY)
-    try:
-        keyring.open(fields[_FIELD], purpose=_PURPOSE, bound_to=())
-    except SealBroken as broken:
-        key_id = fields[_FIELD].split(":")[1]
-        raise KeyringInvalid(
-            [f"keyring_file does not hold the key {key_id} that this Redis's data is sealed with"]
-        ) from broken
+    await store.set_field_once(keys.KEYRING_KEY, _FIELD, _proof_of(keyring))
+    for proof in (await store.fields(keys.KEYRING_KEY)).values():
+        try:
+            keyring.open(proof, purpose=_PURPOSE, bound_to=())
+        except SealBroken as broken:
+            text = f"does not hold the key {key_id_of(proof)} that this Redis's data is sealed with"
+            raise KeyringInvalid([f"keyring_file {text}"]) from broken
+
+
+async def proven_keys(store: Store) -> frozenset[str]:
+    """The ids of the keys that a keyring must hold to be taken. Raises `StoreUnavailable`."""
+    proofs = await store.fields(keys.KEYRING_KEY)
+    return frozenset(map(key_id_of, proofs.values()))
+
+
+async def begin_moving(keyring: Keyring, store: Store) -> None:
+    """Refuse, from now on, keyrings without the key that everything is being moved to; repeatable.
+
+    Raises `StoreUnavailable`.
+    """
+    first = keyring.key_ids[0]
+    if first not in await proven_keys(store):
+        await store.set_field(keys.KEYRING_KEY, _FIELD_OF_KEY + first, _proof_of(keyring))
+
+
+async def end_moving(keyring: Keyring, store: Store) -> None:
+    """Take keyrings that hold the first key only: nothing is left under the others; repeatable.
+
+    Raises `StoreUnavailable`.
+    """
+    await store.set_field(keys.KEYRING_KEY, _FIELD, _proof_of(keyring))
+    for name in await store.fields(keys.KEYRING_KEY):
+        if name != _FIELD:
+            await store.delete_field(keys.KEYRING_KEY, name)
+
+
+def _proof_of(keyring: Keyring) -> str:
+    return keyring.seal(b"", purpose=_PURPOSE, bound_to=())

@@ -7,6 +7,7 @@ argument, nothing is stored or sent. RSA keys take up to seconds to make: call f
 Called by the issuance worker.
 """
 
+import base64
 import re
 import warnings
 from dataclasses import dataclass
@@ -129,6 +130,30 @@ def check_certificate(
         serial_hex=f"{leaf.serial_number:x}",
         issuer=_issuer(leaf),
     )
+
+
+def renewal_id(chain_pem: str) -> str | None:
+    """Answer a certificate's name in renewal information (RFC 9773, 4.1), of its leaf first chain.
+
+    The authority key identifier and the DER bytes of the serial number, each in base64url without
+    padding, joined by a dot. None when the leaf can't be read or names no authority key.
+    """
+    try:
+        leaf = x509.load_pem_x509_certificate(chain_pem.encode())
+        extension = leaf.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier)
+        serial = leaf.serial_number
+    except (*_UNREADABLE, x509.ExtensionNotFound):
+        return None
+    key_identifier = extension.value.key_identifier
+    if not key_identifier:
+        return None
+    # As DER has it: the shortest two's complement, so a zero byte precedes a high first bit.
+    raw_serial = serial.to_bytes(serial.bit_length() // 8 + 1, "big", signed=True)
+    return f"{_base64url(key_identifier)}.{_base64url(raw_serial)}"
+
+
+def _base64url(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def _load_key(private_key_pem: bytes) -> PrivateKey:

@@ -35,8 +35,8 @@ _KEY_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 _FILE_HEADER: Final = """\
 # Keyring of the gateway: one key a line, `key-id base64-of-32-bytes`.
-# The first key seals; all of them open. To change keys, add the new one on top and keep the
-# old one below it until nothing is sealed under it any more.
+# The first key seals; all of them open. To change keys: add the new one below, restart every
+# gateway; move it to the top, restart again; run `gateway reseal`, which says when the old may go.
 # Whoever reads this file reads every private key in the gateway's Redis. Back it up apart from it.
 """
 
@@ -51,6 +51,13 @@ class KeyringInvalid(Exception):
 
 class SealBroken(Exception):
     """A sealed value doesn't open: altered, moved to another place, or its key is gone."""
+
+
+class KeyMissing(SealBroken):
+    """A sealed value was not altered as far as anybody can tell, but its key is not in the keyring.
+
+    Another process may hold that key; put back into the file, it opens the value again.
+    """
 
 
 class Keyring:
@@ -86,14 +93,15 @@ class Keyring:
     def open(self, sealed: str, *, purpose: str, bound_to: Sequence[str]) -> bytes:
         """Answer the plaintext that `seal` was given with the same purpose and binding.
 
-        Raises SealBroken for everything else, whatever the text is.
+        Raises SealBroken for everything else, whatever the text is: KeyMissing for a value of a
+        key that the keyring does not hold.
         """
         version, _, rest = sealed.partition(":")
         key_id, _, text = rest.partition(":")
         if version != VERSION:
             raise SealBroken("not a sealed value of this version")
         if key_id not in self._keys:
-            raise SealBroken("sealed under a key that is not in the keyring")
+            raise KeyMissing("sealed under a key that is not in the keyring")
         raw = _decode(text)
         context = _context(key_id, purpose, bound_to)
         try:
@@ -103,6 +111,16 @@ class Keyring:
         except (InvalidTag, ValueError):
             # ValueError: too short to hold a nonce and a tag.
             raise SealBroken("the value was altered or belongs elsewhere") from None
+
+    def reseal(self, sealed: str, *, purpose: str, bound_to: Sequence[str]) -> str:
+        """Answer the same value sealed with the first key; as it is when that key sealed it.
+
+        Raises SealBroken, as `open`; nothing is opened that need not be.
+        """
+        if key_id_of(sealed) == self.key_ids[0]:
+            return sealed
+        plaintext = self.open(sealed, purpose=purpose, bound_to=bound_to)
+        return self.seal(plaintext, purpose=purpose, bound_to=bound_to)
 
     def derive(self, purpose: str) -> list[tuple[str, bytes]]:
         """Answer one 32-byte subkey of each key, `(key id, subkey)`, in the keyring's order.
@@ -117,6 +135,12 @@ class Keyring:
             cipher = AESGCM(_subkey(self._keys[key_id], "seal", purpose))
             self._ciphers[key_id, purpose] = cipher
         return cipher
+
+
+def key_id_of(sealed: str) -> str:
+    """The id of the key that a sealed value names, if it names any; nothing is opened."""
+    version, _, rest = sealed.partition(":")
+    return rest.partition(":")[0] if version == VERSION else ""
 
 
 def load_keyring(path: Path) -> Keyring:

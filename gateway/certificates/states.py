@@ -6,7 +6,7 @@ the hostname's document. Nothing here decides anything.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +45,19 @@ class Issuance:
 
     `begun_at_ms` is when it was requested or, after a wait, went on: its pace counts from it.
     `resume` is the state that a waiting issuance goes on in. `failures` counts orders that came to
-    nothing, `faults` the passing faults in a row, `looks` the polls in the present state.
-    `sealed_key` and `csr` (DER, base64) exist from before the order on, the challenge's zone and
-    name from before its TXT is published.
+    nothing, `orders_lost` those that vanished. `faults` counts the passing faults in a row, that is
+    since it last came forward, `away` those among them that were the authority's; `looks` the polls
+    in the present state. `failed_at` is the authority of the last order that came to nothing.
+    `told_until_ms` is until when it is held, where it is looked at sooner;
+    `barred`: it rests since its client's policy does not allow it.
+    `directory_url` is the authority chosen, `passed_over` says of others until when not to choose
+    them again. `sealed_key` and `csr` (DER, base64) exist from before the order on, the challenge's
+    zone and name from before its TXT is published; `challenge_key` is the thumbprint of the account
+    key that its value was computed with. `published_at_ms` is when its TXT was first published.
+
+    A renewal's `renewal_id` names the certificate that it replaces (RFC 9773 section 4.1), which is
+    from `renewed_directory_url`; `replaces` is the same once the order is to say so. From
+    `overdue_at_ms` on its share of the lifetime has passed; before that the authority asked for it.
     """
 
     issuance_id: str
@@ -56,9 +66,20 @@ class Issuance:
     changed_at_ms: int
     due_at_ms: int
     renewal: bool = False
+    overdue_at_ms: int | None = None
+    renewal_id: str | None = None
+    renewed_directory_url: str | None = None
     failures: int = 0
+    orders_lost: int = 0
     faults: int = 0
+    away: int = 0
     looks: int = 0
+    failed_at: str | None = None
+    told_until_ms: int | None = None
+    barred: bool = False
+    directory_url: str | None = None
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    replaces: str | None = None
     sealed_key: str | None = None
     csr: str | None = None
     order_url: str | None = None
@@ -69,18 +90,28 @@ class Issuance:
     challenge_zone: str | None = None
     challenge_name: str | None = None
     challenge_value: str | None = None
+    challenge_key: str | None = None
+    published_at_ms: int | None = None
     resume: State | None = None
     reason: Reason | None = None
     message: str | None = None
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether it rests before an order of its own: it may be given up without a trace."""
+        rests = self.state is State.WAITING and self.resume is State.REQUESTED
+        return rests or self.state is State.FAILED
+
     def to_json(self) -> dict[str, Any]:
         """As JSON, without the fields that say nothing."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, False)}
+        return {
+            name: value for name, value in asdict(self).items() if value not in (None, False, {})
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Issuance:
         """The inverse of `to_json`; unknown fields (of a newer release) are left out."""
-        known = {field.name for field in fields(cls)}
+        known = {each.name for each in fields(cls)}
         values = {name: value for name, value in stored.items() if name in known}
         values["state"] = State(values["state"])
         if "resume" in values:
@@ -95,7 +126,9 @@ class StoredCertificate:
     """A certificate with its sealed private key. Times are epoch milliseconds.
 
     `renew_at_ms` is when the worker starts its renewal, `renew_after_ms`, which is later, is what
-    clients are told.
+    clients are told. `share_at_ms` is when its share of the lifetime has passed, whatever the
+    authority asks for. `window_ms` is the start and the end of the window that the authority last
+    suggested (RFC 9773), `ask_at_ms` when it is asked again.
     """
 
     issuance_id: str
@@ -105,9 +138,12 @@ class StoredCertificate:
     valid_until_ms: int
     renew_at_ms: int
     renew_after_ms: int
+    share_at_ms: int
     serial: str
     issuer: str
     directory_url: str
+    ask_at_ms: int
+    window_ms: tuple[int, int] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As JSON."""
@@ -116,8 +152,19 @@ class StoredCertificate:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> StoredCertificate:
         """The inverse of `to_json`; unknown fields are left out."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in stored.items() if name in known})
+        known = {each.name for each in fields(cls)}
+        values = {name: value for name, value in stored.items() if name in known}
+        return cls(**{**values, "window_ms": _pair(values.get("window_ms"))})
+
+    def timed_as(self, other: StoredCertificate) -> StoredCertificate:
+        """The same certificate with the other's plan for its renewal."""
+        return replace(
+            self,
+            renew_at_ms=other.renew_at_ms,
+            renew_after_ms=other.renew_after_ms,
+            ask_at_ms=other.ask_at_ms,
+            window_ms=other.window_ms,
+        )
 
     def may_be_served_at(self, now_ms: int) -> bool:
         """Whether it has not expired; its start was checked when it was stored."""
@@ -137,7 +184,7 @@ class Debt:
     """Something left outside that must be cleaned up, whatever becomes of its issuance.
 
     A challenge record is named by zone, name and TXT value; an authorization is deactivated by its
-    URL; of an order, each authorization is.
+    URL, at the authority of `directory_url`; of an order, each authorization is.
     """
 
     kind: DebtKind
@@ -145,6 +192,7 @@ class Debt:
     name: str | None = None
     value: str | None = None
     url: str | None = None
+    directory_url: str | None = None
     tries: int = 0
     due_at_ms: int = 0
 
@@ -154,10 +202,16 @@ class Debt:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Debt:
-        """The inverse of `to_json`."""
-        return cls(**{**stored, "kind": DebtKind(stored["kind"])})
+        """The inverse of `to_json`; unknown fields are left out."""
+        known = {each.name for each in fields(cls)}
+        values = {name: value for name, value in stored.items() if name in known}
+        return cls(**{**values, "kind": DebtKind(stored["kind"])})
 
     def is_same_as(self, other: Debt) -> bool:
         """Whether both name the same thing, however often each was tried."""
         mine = (self.kind, self.zone, self.name, self.value, self.url)
         return mine == (other.kind, other.zone, other.name, other.value, other.url)
+
+
+def _pair(value: Any) -> tuple[int, int] | None:
+    return None if value is None else (value[0], value[1])

@@ -8,76 +8,82 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from gateway.certificates import events
+from gateway.certificates import events, leases, renewal
+from gateway.certificates.binding import KEY_PURPOSE, key_binding
+from gateway.certificates.budget import Renewal
 from gateway.certificates.events import Command
-from gateway.certificates.keys import CertificateWrong, check_certificate, csr_for, new_private_key
-from gateway.certificates.orders import AuthorityFault, FaultKind
-from gateway.certificates.renewal import renewal_times
-from gateway.certificates.states import Issuance, StoredCertificate
+from gateway.certificates.keys import (
+    CertificateWrong,
+    check_certificate,
+    csr_for,
+    new_private_key,
+)
+from gateway.certificates.leases import LeaseOver
+from gateway.certificates.ledger import Granted, Held, HeldBy
+from gateway.certificates.mishaps import PATIENCE_FAULTS
+from gateway.certificates.moves import SHORT_HOLD_MS
+from gateway.certificates.orders import PASSING, AuthorityFault, FaultKind
+from gateway.certificates.questions import Questions
+from gateway.certificates.sealing import KeyMissing, SealBroken
+from gateway.certificates.states import Issuance, Reason, StoredCertificate
 from gateway.dns.errors import DnsFault
 from gateway.store.connection import StoreUnavailable
+from gateway.store.documents import Contended
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
+    from gateway.certificates.authorities import Authorities, Listed
     from gateway.certificates.authority import Authority
     from gateway.certificates.keys import KeyType
+    from gateway.certificates.ledger import Ledger
     from gateway.certificates.sealing import Keyring
     from gateway.contract.names import Hostname
     from gateway.dns.challenges import Challenges, ChallengeTarget
     from gateway.dns.propagation import Propagation
     from gateway.store.documents import Holder
 
-STEP_BOUND_SECONDS: Final = 45.0
 ZONE_BOUND_SECONDS: Final = 8.0
-KEY_PURPOSE: Final = "certificate-key"
+SUSPENDED_MS: Final = 300_000
+"""How long an authority that could not be reached is skipped by new issuances, given another."""
 
 _log = structlog.get_logger(__name__)
-
-
-def key_binding(holder: Holder, hostname: Hostname) -> tuple[str, str, str]:
-    """What a certificate's sealed key is bound to: moved elsewhere, it does not open."""
-    return (holder.client_id, holder.app_id, hostname)
 
 
 class Steps:
     """Carries out commands for the worker.
 
-    `renewal_share` is the share of a certificate's lifetime after which its renewal starts;
     `now_ms` and `jitter` are the clock (epoch milliseconds) and a source of random shares.
     """
 
     def __init__(
         self,
-        authority: Authority,
+        authorities: Authorities,
         challenges: Challenges,
         propagation: Propagation,
         keyring: Keyring,
         *,
-        directory_url: str,
-        key_type: KeyType,
-        renewal_share: float,
         now_ms: Callable[[], int],
         jitter: Callable[[], float],
     ) -> None:
-        self._authority = authority
+        self._authorities = authorities
         self._challenges = challenges
         self._propagation = propagation
         self._keyring = keyring
-        self._directory_url = directory_url
-        self._key_type = key_type
-        self._renewal_share = renewal_share
         self._now_ms = now_ms
         self._jitter = jitter
+        self._questions = Questions(authorities, now_ms=now_ms, jitter=jitter)
         self._calls: dict[
             Command, Callable[[Hostname, Holder, Issuance], Awaitable[events.Event]]
         ] = {
+            Command.CHOOSE_AUTHORITY: self._choose_authority,
             Command.MAKE_KEY: self._make_key,
             Command.PLACE_ORDER: self._place_order,
             Command.READ_ORDER: self._read_order,
@@ -95,22 +101,23 @@ class Steps:
     ) -> events.Event:
         """Do what the machine asked for and say what came of it.
 
+        No time limit here: each call to a CA or a DNS server has its own, and an answer that came
+        late is not thrown away.
+
         Raises:
-            StoreUnavailable: the account could not be read; nothing is known of the step.
+            StoreUnavailable, Contended: the account or the ledger could not be used; nothing is
+                known of the step.
+            LeaseOver: the hostname may be another worker's by now; nothing was sent.
         """
         try:
-            async with asyncio.timeout(STEP_BOUND_SECONDS):
-                return await self._calls[command](hostname, holder, issuance)
+            return await self._calls[command](hostname, holder, issuance)
         except AuthorityFault as fault:
-            return events.AuthorityFailed(fault.kind, fault.detail, fault.retry_after_seconds)
+            return await self._failed(fault, hostname, issuance)
         except DnsFault as fault:
             return events.ZoneFailed(fault.detail, fault.retry_after_seconds)
-        except TimeoutError:
-            detail = f"the step was not done within {STEP_BOUND_SECONDS:.0f} seconds"
-            return events.AuthorityFailed(FaultKind.UNREACHABLE, detail)
         except CertificateWrong as fault:
             return events.CertificateRejected(fault.reason)
-        except StoreUnavailable:
+        except (StoreUnavailable, Contended, LeaseOver):
             raise
         except Exception as fault:  # noqa: BLE001 (no fault of one hostname may stop the worker)
             incident_id = secrets.token_hex(6)
@@ -124,27 +131,130 @@ class Steps:
             )
             return events.StepBroke(incident_id)
 
-    async def _make_key(self, hostname: Hostname, holder: Holder, _: Issuance) -> events.Event:
-        # RSA takes up to seconds to find primes: never in the event loop's own thread.
-        private_key_pem = await asyncio.to_thread(new_private_key, self._key_type)
+    async def ask_renewal(self, certificate: StoredCertificate) -> StoredCertificate:
+        """Ask a certificate's authority when to renew it (RFC 9773); the certificate afterwards."""
+        return await self._questions.ask(certificate)
+
+    async def give_back(self, hostname: Hostname, holder: Holder, issuance: Issuance) -> None:
+        """Return what was spent on an order that has come to no certificate.
+
+        Raises:
+            StoreUnavailable: it stays spent.
+        """
+        with contextlib.suppress(AuthorityFault):  # no longer configured
+            ledger = self._authorities.at(issuance.directory_url).ledger
+            kind = _renewal_kind(issuance, self._now_ms())
+            await ledger.give_back(hostname, holder.client_id, renewal=kind)
+
+    async def _failed(
+        self, fault: AuthorityFault, hostname: Hostname, issuance: Issuance
+    ) -> events.AuthorityFailed:
+        """What a fault means for the issuance; what it means for others goes into the ledger."""
+        elsewhere = self._has_alternative(issuance)
+        told = fault.retry_after_seconds
+        if issuance.directory_url is not None:
+            with contextlib.suppress(AuthorityFault):  # no longer configured
+                ledger = self._authorities.at(issuance.directory_url).ledger
+                await self._tell_others(ledger, hostname, issuance, fault, elsewhere=elsewhere)
+        return events.AuthorityFailed(fault.kind, fault.detail, told, elsewhere)
+
+    async def _tell_others(
+        self,
+        ledger: Ledger,
+        hostname: Hostname,
+        issuance: Issuance,
+        fault: AuthorityFault,
+        *,
+        elsewhere: bool,
+    ) -> None:
+        told_ms = int((fault.retry_after_seconds or 0) * 1000)
+        now_ms = self._now_ms()
+        if fault.kind is FaultKind.RATE_LIMITED and told_ms:
+            await ledger.hold(hostname, now_ms + told_ms, fault.detail, ca_words=fault.detail)
+        elif fault.kind in PASSING:
+            is_over = elsewhere and issuance.away + 1 >= PATIENCE_FAULTS
+            pause_ms = max(told_ms, SUSPENDED_MS if is_over else 0)
+            if pause_ms:
+                _log.warning(
+                    "authority left alone",
+                    authority=ledger.name,
+                    in_seconds=pause_ms / 1000,
+                    detail=fault.detail,
+                )
+                await ledger.suspend(now_ms + pause_ms, fault.detail)
+
+    def _has_alternative(self, issuance: Issuance) -> bool:
+        passable = self._passable(issuance, self._now_ms())
+        return any(each.directory_url != issuance.directory_url for each in passable)
+
+    def _passable(self, issuance: Issuance, now_ms: int) -> list[Listed]:
+        """The authorities that the issuance does not pass over, in order of preference."""
+        return [
+            each
+            for each in self._authorities
+            if issuance.passed_over.get(each.directory_url, 0) <= now_ms
+        ]
+
+    async def _choose_authority(
+        self, hostname: Hostname, holder: Holder, issuance: Issuance
+    ) -> events.Event:
+        # No order is spent on a hostname whose challenge has no place.
+        await self._challenges.locate(hostname, _deadline())
+        now_ms = self._now_ms()
+        kind = _renewal_kind(issuance, now_ms)
+        held: list[Held] = []
+        for each in self._passable(issuance, now_ms) or self._authorities:
+            verdict = await each.ledger.spend(hostname, holder.client_id, renewal=kind)
+            if isinstance(verdict, Granted):
+                takes_replaces = await _takes_replaces(each, issuance)
+                return events.AuthorityChosen(each.directory_url, takes_replaces)
+            held.append(verdict)
+            if verdict.until_ms - now_ms <= SHORT_HOLD_MS:
+                break
+        soonest = min(held, key=lambda verdict: verdict.until_ms)
+        back_ms = min(issuance.passed_over.values(), default=soonest.until_ms)
+        return _held_back(issuance, soonest, now_ms, back_ms)
+
+    async def _make_key(
+        self, hostname: Hostname, holder: Holder, issuance: Issuance
+    ) -> events.Event:
+        key_type = self._authorities.at(issuance.directory_url).key_type
+        # RSA takes up to seconds: never in the event loop's own thread.
+        private_key_pem, csr = await asyncio.to_thread(_new_key_and_csr, key_type, hostname)
         sealed = self._keyring.seal(
             private_key_pem, purpose=KEY_PURPOSE, bound_to=key_binding(holder, hostname)
         )
-        csr = base64.b64encode(csr_for(private_key_pem, hostname)).decode("ascii")
-        return events.KeyMade(sealed, csr)
+        return events.KeyMade(sealed, base64.b64encode(csr).decode("ascii"))
 
-    async def _place_order(self, hostname: Hostname, _: Holder, __: Issuance) -> events.Event:
-        await self._authority.ensure_account()
-        return events.OrderSeen(await self._authority.new_order(hostname))
+    async def _place_order(self, hostname: Hostname, _: Holder, issuance: Issuance) -> events.Event:
+        listed = self._authorities.at(issuance.directory_url)
+        # What was granted may have been held for all since: a refusal told to another hostname.
+        held = await listed.ledger.holds_on(hostname)
+        if held is not None:
+            return _held_back(issuance, held, self._now_ms(), held.until_ms)
+        authority = listed.authority
+        await authority.ensure_account()
+        order = await authority.new_order(hostname, replaces=issuance.replaces)
+        _require(hostname, order.hostnames, "order")
+        return events.OrderSeen(order)
 
-    async def _read_order(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:
-        return events.OrderSeen(await self._authority.read_order(_known(issuance.order_url)))
+    async def _read_order(self, hostname: Hostname, _: Holder, issuance: Issuance) -> events.Event:
+        order = await self._authority(issuance).read_order(_known(issuance.order_url))
+        _require(hostname, order.hostnames, "order")
+        return events.OrderSeen(order)
 
     async def _read_authorization(
-        self, _: Hostname, __: Holder, issuance: Issuance
+        self, hostname: Hostname, _: Holder, issuance: Issuance
     ) -> events.Event:
+        listed = self._authorities.at(issuance.directory_url)
         url = _known(issuance.authorization_url)
-        return events.AuthorizationSeen(await self._authority.read_authorization(url))
+        authorization = await listed.authority.read_authorization(url)
+        _require(hostname, (authorization.hostname,), "authorization")
+        if authorization.status == "invalid":
+            await listed.ledger.record_failed_validation(hostname)
+            if authorization.is_refused:
+                raise AuthorityFault(FaultKind.REFUSED, authorization.problem or "CAA")
+        return events.AuthorizationSeen(authorization)
 
     async def _locate_challenge(self, hostname: Hostname, _: Holder, __: Issuance) -> events.Event:
         target = await self._challenges.locate(hostname, _deadline())
@@ -152,35 +262,51 @@ class Steps:
 
     async def _publish_challenge(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:
         value = _known(issuance.challenge_value)
+        leases.check()
         await self._challenges.publish(self._target(issuance), value, _deadline())
         return events.ChallengePublished()
 
     async def _check_propagation(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:
         target, value = self._target(issuance), _known(issuance.challenge_value)
-        missing = await self._propagation.missing_servers(target, value, _deadline())
-        return events.PropagationSeen(missing)
+        look = await self._propagation.look(target, value, _deadline())
+        bound_seconds = target.zone.silent_server_seconds if look.seen else None
+        bound_ms = None if bound_seconds is None else int(bound_seconds * 1000)
+        return events.PropagationSeen(look.lagging, look.silent, bound_ms)
 
     async def _answer_challenge(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:
-        await self._authority.answer_challenge(_known(issuance.challenge_url))
+        url = _known(issuance.challenge_url)
+        await self._authority(issuance).answer_challenge(url, issuance.challenge_key)
         return events.ChallengeAnswered()
 
     async def _finalize(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:
         csr = base64.b64decode(_known(issuance.csr))
-        return events.Finalized(await self._authority.finalize(_known(issuance.finalize_url), csr))
+        finalize_url = _known(issuance.finalize_url)
+        return events.Finalized(await self._authority(issuance).finalize(finalize_url, csr))
 
     async def _fetch_certificate(
         self, hostname: Hostname, holder: Holder, issuance: Issuance
     ) -> events.Event:
-        chain_pem = await self._authority.fetch_certificate(_known(issuance.certificate_url))
+        listed = self._authorities.at(issuance.directory_url)
+        certificate_url = _known(issuance.certificate_url)
+        chain_pem = await listed.authority.fetch_certificate(certificate_url)
         sealed_key = _known(issuance.sealed_key)
-        private_key_pem = self._keyring.open(
-            sealed_key, purpose=KEY_PURPOSE, bound_to=key_binding(holder, hostname)
+        try:
+            private_key_pem = self._keyring.open(
+                sealed_key, purpose=KEY_PURPOSE, bound_to=key_binding(holder, hostname)
+            )
+        except KeyMissing:
+            raise  # another process may hold it: the order must not be given up
+        except SealBroken as broken:
+            return events.CertificateRejected(f"its private key is lost: {broken}")
+        now_ms = self._now_ms()
+        now_utc = datetime.fromtimestamp(now_ms / 1000, UTC)
+        checked = await asyncio.to_thread(
+            check_certificate, chain_pem, private_key_pem, hostname, now_utc
         )
-        now_utc = datetime.fromtimestamp(self._now_ms() / 1000, UTC)
-        checked = check_certificate(chain_pem, private_key_pem, hostname, now_utc)
-        times = renewal_times(
-            checked.not_before_ms, checked.not_after_ms, self._renewal_share, self._jitter()
+        times = renewal.renewal_times(
+            checked.not_before_ms, checked.not_after_ms, listed.renewal_share, self._jitter()
         )
+        is_offered = await _offers_renewal_info(listed)
         return events.CertificateFetched(
             StoredCertificate(
                 issuance_id=issuance.issuance_id,
@@ -190,11 +316,16 @@ class Steps:
                 valid_until_ms=checked.not_after_ms,
                 renew_at_ms=times.renew_at_ms,
                 renew_after_ms=times.renew_after_ms,
+                share_at_ms=times.share_at_ms,
                 serial=checked.serial_hex,
                 issuer=checked.issuer,
-                directory_url=self._directory_url,
+                directory_url=listed.directory_url,
+                ask_at_ms=renewal.first_ask_ms(now_ms, is_offered=is_offered),
             )
         )
+
+    def _authority(self, issuance: Issuance) -> Authority:
+        return self._authorities.at(issuance.directory_url).authority
 
     def _target(self, issuance: Issuance) -> ChallengeTarget:
         zone, name = _known(issuance.challenge_zone), _known(issuance.challenge_name)
@@ -206,6 +337,56 @@ def _known(value: str | None) -> str:
     if value is None:
         raise LookupError("the issuance lacks what its state promises")
     return value
+
+
+def _require(hostname: Hostname, named: Sequence[str], what: str) -> None:
+    """Refuse what the CA answers for another name, before anything is done with it.
+
+    The name is for the log only: it may be another client's.
+    """
+    if tuple(named) != (hostname,):
+        _log.warning("answer for another name", hostname=hostname, what=what, named=named)
+        raise AuthorityFault(FaultKind.GONE, f"the authority's {what} is for another name")
+
+
+def _new_key_and_csr(key_type: KeyType, hostname: Hostname) -> tuple[bytes, bytes]:
+    private_key_pem = new_private_key(key_type)
+    return private_key_pem, csr_for(private_key_pem, hostname)
+
+
+def _renewal_kind(issuance: Issuance, now_ms: int) -> Renewal:
+    if not issuance.renewal:
+        return Renewal.NEW
+    is_due = issuance.overdue_at_ms is None or issuance.overdue_at_ms <= now_ms
+    return Renewal.DUE if is_due else Renewal.EARLY
+
+
+def _held_back(
+    issuance: Issuance, soonest: Held, now_ms: int, back_ms: int
+) -> events.AuthoritiesHeld:
+    """`back_ms` is when the first of those that are passed over may be chosen again."""
+    is_away = soonest.by is HeldBy.SUSPENDED
+    reason = Reason.AUTHORITY_UNAVAILABLE if is_away else Reason.RATE_LIMITED
+    until_ms, overdue_at_ms = soonest.until_ms, issuance.overdue_at_ms or 0
+    if soonest.by is HeldBy.BUDGET and overdue_at_ms > now_ms:
+        # A renewal that came early: once its own time has come, that figure holds it no longer.
+        until_ms = min(until_ms, overdue_at_ms)
+    if back_ms > now_ms:
+        until_ms = min(until_ms, back_ms)
+    return events.AuthoritiesHeld(until_ms, reason, soonest.detail)
+
+
+async def _takes_replaces(listed: Listed, issuance: Issuance) -> bool:
+    if issuance.renewal_id is None or issuance.renewed_directory_url != listed.directory_url:
+        return False
+    return await _offers_renewal_info(listed)
+
+
+async def _offers_renewal_info(listed: Listed) -> bool:
+    try:
+        return await listed.authority.offers_renewal_info()
+    except AuthorityFault:
+        return False  # its directory cannot be read now
 
 
 def _deadline() -> float:

@@ -1,14 +1,9 @@
 """The worker: finds hostnames with work due, leases each, and carries it out step by step.
 
-A lease is part of the hostname's document, under a fencing number that only grows; every write of
-the worker is a compare-and-swap on that document and demands that the lease is still its own. So a
-worker that was stopped, cut off or declared dead changes nothing afterwards, and a release deletes
-an issuance under its feet. While leased, a hostname is due when its lease lapses: whoever polls the
-queue then goes on where the other died.
-
 Nothing sleeps inside a step. Between steps a hostname is only an entry in the due queue (and, for
-waits shorter than a poll, a timer in this process), so ten thousand issuances in flight hold
-neither threads nor tasks.
+waits of seconds, a timer in this process), so ten thousand issuances in flight hold neither threads
+nor tasks. Whose turn it is among those that wait, the turnstile says; how a hostname is kept from
+other workers meanwhile, and how what came of a step is stored, the leaseholder knows.
 """
 
 from __future__ import annotations
@@ -16,44 +11,44 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from gateway.certificates import agenda, debts, events, machine
+from gateway.certificates import agenda, debts, events, machine, renewal
 from gateway.certificates.agenda import Work
-from gateway.certificates.machine import Moment, Step
+from gateway.certificates.keys import renewal_id
+from gateway.certificates.leaseholder import Leaseholder
+from gateway.certificates.leases import Grace, LeaseLost
+from gateway.certificates.lookout import Lookout
+from gateway.certificates.mishaps import may_be_issued
+from gateway.certificates.moves import Moment, Step
 from gateway.certificates.states import Debt, Issuance, State
+from gateway.certificates.turnstile import Turnstile
 from gateway.store.connection import StoreRefused, StoreUnavailable
-from gateway.store.documents import Change, Contended, Document, Lease
+from gateway.store.documents import Change, Contended, Document
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable
 
     from gateway.certificates.cleanup import Cleaner
     from gateway.certificates.pace import Pace
     from gateway.certificates.steps import Steps
-    from gateway.contract.names import Hostname
+    from gateway.contract.names import ClientId, Hostname
+    from gateway.store.clock import SharedClock
     from gateway.store.documents import Documents, Holder
-
-LEASE_MS: Final = 12_000
-"""How long a dead worker's hostnames wait for another. Renewed while a step runs."""
 
 STOP_BOUND_SECONDS: Final = 6.0
 STORE_RETRY_SECONDS: Final = 1.0
 BROKEN_PAUSE_MS: Final = 60_000
 
 POLL_SECONDS: Final = 0.5
-POLL_LIMIT_PER_BUCKET: Final = 16
-NOT_RENEWED_PAUSE_MS: Final = 6 * 3_600_000
+LONGEST_TIMER_SECONDS: Final = 10.0
+"""A rest up to this long ends by a timer, longer ones by a poll."""
 
-_T = TypeVar("_T")
+SYNC_EVERY_MS: Final = 2_000
 
 _log = structlog.get_logger(__name__)
-
-
-class LeaseLost(Exception):
-    """The hostname is another worker's now, or its issuance was released."""
 
 
 class Worker:
@@ -61,7 +56,8 @@ class Worker:
 
     `name` tells this process from others. `may_renew` says whether a holder may still have
     certificates renewed, and failed issuances begun anew. `concurrency` bounds the hostnames
-    worked on at once.
+    worked on at once. `zone_of` tells which zone a hostname is in, so that none that is dead has
+    all the places; None where there is nothing to tell apart.
     """
 
     def __init__(
@@ -70,148 +66,165 @@ class Worker:
         steps: Steps,
         cleaner: Cleaner,
         pace: Pace,
+        clock: SharedClock,
         *,
         name: str,
         may_renew: Callable[[Holder, Hostname], Awaitable[bool]],
         new_id: Callable[[], str],
-        now_ms: Callable[[], int],
         jitter: Callable[[], float],
         concurrency: int,
+        zone_of: Callable[[Hostname], str | None] = lambda _: None,
     ) -> None:
         self._documents = documents
         self._steps = steps
         self._cleaner = cleaner
         self._pace = pace
-        self._name = name
+        self._clock = clock
         self._may_renew = may_renew
         self._new_id = new_id
-        self._now_ms = now_ms
         self._jitter = jitter
-        self._places = asyncio.Semaphore(concurrency)
-        self._active: dict[Hostname, asyncio.Task[None]] = {}
-        self._again: set[Hostname] = set()
+        self._turnstile = Turnstile(concurrency, self._work_in_turn, zone_of)
+        self._lookout = Lookout(documents, self._turnstile.__contains__)
+        self._grace = Grace(clock)
+        self._leases = Leaseholder(
+            documents, clock, self._grace, name=name, jitter=jitter, told_rest=self._wake
+        )
+        self._timers: dict[Hostname, asyncio.TimerHandle] = {}
         self._stop = asyncio.Event()
+        self._polled_steady_ms = 0
+        self._sync_at_steady_ms = clock.steady_ms()
         self.polled = asyncio.Event()
-        self.last_poll_ms = 0
+
+    @property
+    def silent_ms(self) -> int:
+        """How long ago it last read its queues; only once it has `polled`."""
+        return self._clock.steady_ms() - self._polled_steady_ms
 
     async def run(self) -> None:
         """Poll the due queues until `stop`; then let the steps under way end, and hand over.
 
-        To be stopped and not cancelled: before Python 3.12 `asyncio.wait_for`, under which redis-py
-        8 writes, loses a cancellation that comes together with its result.
+        To be stopped and not cancelled: a step that has begun outside is to be stored.
         """
         while not self._stop.is_set():
             await self._poll()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._stop.wait()
-        if self._active:
-            await asyncio.wait(self._active.values(), timeout=STOP_BOUND_SECONDS)
-        for task in list(self._active.values()):
+        under_way = self._turnstile.tasks
+        if under_way:
+            await asyncio.wait(under_way, timeout=STOP_BOUND_SECONDS)
+        for task in under_way:
             task.cancel()
 
     def stop(self) -> None:
         """Make `run` end soon; nothing new is begun from now on."""
         self._stop.set()
+        self._turnstile.close()
+        for timer in self._timers.values():
+            timer.cancel()
 
-    def kick(self, hostname: Hostname) -> None:
-        """Work on a hostname now, without waiting for a poll; from the event loop's thread."""
-        if self._stop.is_set():
-            return
-        if hostname in self._active:
-            self._again.add(hostname)
-            return
-        task = asyncio.create_task(self._work_in_turn(hostname))
-        self._active[hostname] = task
-        task.add_done_callback(lambda _: self._ended(hostname))
+    def kick(self, hostname: Hostname, client_id: ClientId) -> None:
+        """Work on a client's hostname without waiting for a poll; from the event loop's thread."""
+        self._turnstile.enter(hostname, client_id)
 
-    def _ended(self, hostname: Hostname) -> None:
-        del self._active[hostname]
-        if hostname in self._again:
-            self._again.discard(hostname)
-            self.kick(hostname)
+    def _wake(self, hostname: Hostname, at_ms: int) -> None:
+        """Come back by a timer from a short rest: what was begun goes on before more is begun."""
+        pause_seconds = (at_ms - self._clock.now_ms()) / 1000
+        if pause_seconds <= LONGEST_TIMER_SECONDS:
+            self._come_back(hostname, max(pause_seconds, 0.001))
+
+    def _come_back(self, hostname: Hostname, pause_seconds: float) -> None:
+        """Have a hostname that is worked on pass the turnstile again, ahead of its client's."""
+        client = self._turnstile.client_of(hostname)
+
+        def enter() -> None:
+            self._timers.pop(hostname, None)
+            self._turnstile.enter(hostname, client, ahead=True)
+
+        earlier = self._timers.pop(hostname, None)
+        if earlier is not None:
+            earlier.cancel()
+        if not self._stop.is_set():
+            timer = asyncio.get_running_loop().call_later(pause_seconds, enter)
+            self._timers[hostname] = timer
 
     async def _poll(self) -> None:
         try:
-            hostnames = await self._documents.due(self._now_ms(), POLL_LIMIT_PER_BUCKET)
+            await self._look_at_clock()
+            seen = await self._lookout.look(self._clock.now_ms())
         except (StoreUnavailable, StoreRefused) as fault:
+            self._grace.note_outage()
             _log.warning("due queues unreadable", error=str(fault))
             return
-        self.last_poll_ms = self._now_ms()
+        self._grace.note_contact()
+        self._polled_steady_ms = self._clock.steady_ms()
         self.polled.set()
-        for hostname in hostnames:
-            if hostname not in self._active:
-                self.kick(hostname)
+        for hostname, client in seen:
+            if hostname not in self._turnstile:
+                self._turnstile.enter(hostname, client)
+
+    async def _look_at_clock(self) -> None:
+        steady_ms = self._clock.steady_ms()
+        if steady_ms >= self._sync_at_steady_ms:
+            await self._clock.sync()
+            self._sync_at_steady_ms = steady_ms + SYNC_EVERY_MS
 
     async def _work_in_turn(self, hostname: Hostname) -> None:
-        async with self._places:
-            try:
-                await self._work(hostname)
-            except (LeaseLost, Contended):
-                _log.info("work given up", hostname=hostname)
-            except StoreUnavailable:
-                _log.warning("work interrupted", hostname=hostname)
-                asyncio.get_running_loop().call_later(STORE_RETRY_SECONDS, self.kick, hostname)
-            except Exception:  # noqa: BLE001 (a broken document must not stop the others)
-                _log.exception("work broke", hostname=hostname)
-                await self._put_off(hostname)
+        try:
+            await self._work(hostname)
+        except (LeaseLost, Contended):
+            _log.info("work given up", hostname=hostname)
+        except StoreUnavailable:
+            self._grace.note_outage()
+            _log.warning("work interrupted", hostname=hostname)
+            self._come_back(hostname, STORE_RETRY_SECONDS)
+        except Exception:  # noqa: BLE001 (a broken document must not stop the others)
+            _log.exception("work broke", hostname=hostname)
+            await self._put_off(hostname)
 
     async def _put_off(self, hostname: Hostname) -> None:
         """Move a hostname that cannot be worked on out of the way of those behind it."""
         with contextlib.suppress(StoreRefused, StoreUnavailable):
-            await self._documents.postpone(hostname, self._now_ms() + BROKEN_PAUSE_MS)
+            await self._documents.postpone(hostname, self._clock.now_ms() + BROKEN_PAUSE_MS)
 
     async def _work(self, hostname: Hostname) -> None:
-        document = await self._lease(hostname)
+        document = await self._leases.lease(hostname)
         while document is not None and document.lease is not None:
             if self._stop.is_set():
-                await self._hand_over(document)
+                await self._leases.hand_over(document)
                 return
-            item = agenda.next_item(document, self._now_ms())
+            item = agenda.next_item(document, self._clock.now_ms())
             if item.work is Work.STEP:
                 document = await self._step(document)
             elif item.work is Work.RENEW:
                 document = await self._renew(document)
             elif item.work is Work.PAY and item.debt is not None:
                 document = await self._pay(document, item.debt)
+            elif item.work is Work.ASK_RENEWAL_INFO:
+                document = await self._ask_renewal_info(document)
             else:
-                document = await self._write(
-                    document, lambda current: self._change(current, {}, keep=False)
+                document = await self._leases.write(
+                    document, lambda current: self._leases.change(current, {}, keep=False)
                 )
-
-    async def _lease(self, hostname: Hostname) -> Document | None:
-        def decide(document: Document) -> Change | None:
-            now_ms = self._now_ms()
-            lease = document.lease
-            if lease is not None and lease.worker != self._name and lease.until_ms > now_ms:
-                return None
-            item = agenda.next_item(document, now_ms)
-            if item.work is Work.REST:
-                return Change(due_ms=item.until_ms, touches_due=True)
-            fence = max(document.fence + 1, now_ms)
-            lease = Lease(self._name, fence, now_ms + LEASE_MS)
-            return Change({"lease": lease, "fence": fence}, lease.until_ms, touches_due=True)
-
-        document = await self._documents.change(hostname, decide)
-        mine = document.lease is not None and document.lease.worker == self._name
-        return document if mine else None
 
     async def _step(self, document: Document) -> Document:
         issuance = agenda.issuance_of(document)
         holder = document.holder
         if issuance is None or holder is None:
             raise LeaseLost(document.hostname)
-        if issuance.state is State.FAILED and not await self._may_renew(holder, document.hostname):
-            later = replace(issuance, due_at_ms=self._now_ms() + NOT_RENEWED_PAUSE_MS)
+        if issuance.begins_anew and not await self._may_renew(holder, document.hostname):
+            pause_ms = renewal.policy_pause_ms(agenda.certificate_of(document))
+            due_at_ms = self._clock.now_ms() + pause_ms
+            later = replace(issuance, due_at_ms=due_at_ms, barred=True)
             fields = {"issuance": later.to_json()}
-            return await self._write(
-                document, lambda current: self._change(current, fields, keep=False)
+            return await self._leases.write(
+                document, lambda current: self._leases.change(current, fields, keep=False)
             )
         step = machine.advance(issuance, events.Due(), self._moment())
         while step.command is not None and not self._stop.is_set():
             command, issuance = step.command, step.issuance
             call = self._steps.carry_out(command, document.hostname, holder, issuance)
-            event = await self._under_lease(document, call)
+            event = await self._leases.hold(document, call)
             step = machine.advance(issuance, event, self._moment())
             _log.debug(
                 "issuance advanced",
@@ -223,23 +236,6 @@ class Worker:
             left = debts.debt_of_step(command, issuance, event)
             document = await self._store_step(document, step, event, left)
         return document
-
-    async def _under_lease(self, document: Document, call: Coroutine[None, None, _T]) -> _T:
-        """Await a call, renewing the lease as long as it takes.
-
-        A call that has begun is waited for, whatever becomes of the lease and of Redis: what came
-        of it is stored, or entered as a debt.
-        """
-        task = asyncio.create_task(call)
-        try:
-            while not (await asyncio.wait({task}, timeout=LEASE_MS / 3000))[0]:
-                with contextlib.suppress(LeaseLost, Contended, StoreUnavailable):
-                    await self._write(
-                        document, lambda current: self._change(current, {}, keep=True)
-                    )
-            return task.result()
-        finally:
-            task.cancel()
 
     async def _store_step(
         self, document: Document, step: Step, event: events.Event, left: Debt | None
@@ -256,129 +252,99 @@ class Worker:
             }
             if isinstance(event, events.CertificateFetched):
                 fields["certificate"] = event.certificate.to_json()
-            return self._change(current, fields, keep=step.command is not None)
+            return self._leases.change(current, fields, keep=step.command is not None)
 
         try:
-            stored = await self._write_at_last(document, decide)
+            stored = await self._leases.write_at_last(document, decide)
         except LeaseLost:
             if left is not None:
-                await self._disown(document.hostname, left)
+                await self._leases.disown(document.hostname, left)
             raise
+        await self._give_back(document, step)
         if issued:
-            self._pace.issued(self._now_ms() - step.issuance.begun_at_ms)
-            _log.info("certificate issued", hostname=document.hostname)
+            self._pace.issued(self._clock.now_ms() - step.issuance.begun_at_ms)
+            authority = step.issuance.directory_url
+            _log.info("certificate issued", hostname=document.hostname, authority=authority)
         elif step.issuance.state in {State.WAITING, State.FAILED}:
             self._report(document.hostname, step.issuance)
+        elif isinstance(event, events.PropagationSeen) and step.issuance.state is State.PROPAGATED:
+            _report_passed_over(document.hostname, event)
         return stored
 
-    async def _disown(self, hostname: Hostname, left: Debt) -> None:
-        """Enter what a step has left outside as a debt, unless the issuance under way needs it."""
-
-        def decide(current: Document) -> Change | None:
-            known = agenda.debts_of(current)
-            owed = debts.with_debts(known, (left,))
-            if owed == known or debts.is_relied_on(left, agenda.issuance_of(current)):
-                return None
-            fields = {"debts": debts.as_stored(owed)}
-            now_ms = self._now_ms()
-            # Whoever holds the lease looks at the debts before giving it up.
-            leased = current.lease is not None and current.lease.until_ms > now_ms
-            return Change(fields, now_ms, touches_due=not leased)
-
-        await self._documents.change(hostname, decide)
+    async def _give_back(self, document: Document, step: Step) -> None:
+        """Return what an order has cost that came to nothing; lost if Redis is away just now."""
+        before, holder = agenda.issuance_of(document), document.holder
+        if before is None or holder is None or not before.directory_url:
+            return
+        if step.issuance.directory_url or may_be_issued(before):
+            return
+        with contextlib.suppress(StoreUnavailable, StoreRefused, Contended):
+            await self._steps.give_back(document.hostname, holder, before)
 
     async def _renew(self, document: Document) -> Document:
         certificate = agenda.certificate_of(document)
         holder = document.holder
         if certificate is None or holder is None:
             raise LeaseLost(document.hostname)
+        fields: dict[str, object]
         if await self._may_renew(holder, document.hostname):
-            issuance = machine.request(self._new_id(), self._moment(), renewal=True)
-            fields: dict[str, object] = {"issuance": issuance.to_json()}
+            name = renewal_id(certificate.chain_pem)
+            issuance = machine.request_renewal(self._new_id(), certificate, name, self._moment())
+            fields = {"issuance": issuance.to_json()}
         else:
-            later = replace(certificate, renew_at_ms=self._now_ms() + NOT_RENEWED_PAUSE_MS)
+            pause_ms = renewal.policy_pause_ms(certificate)
+            later = replace(certificate, renew_at_ms=self._clock.now_ms() + pause_ms)
             fields = {"certificate": later.to_json()}
-        return await self._write(document, lambda current: self._change(current, fields, keep=True))
+        return await self._leases.write(
+            document, lambda current: self._leases.change(current, fields, keep=True)
+        )
+
+    async def _ask_renewal_info(self, document: Document) -> Document:
+        certificate = agenda.certificate_of(document)
+        if certificate is None:
+            raise LeaseLost(document.hostname)
+        asked = await self._leases.hold(document, self._steps.ask_renewal(certificate))
+
+        def decide(current: Document) -> Change:
+            held = agenda.certificate_of(current)
+            fields = {}
+            # Not if it was released, or another has taken its place, meanwhile.
+            if held is not None and held.issuance_id == asked.issuance_id:
+                fields["certificate"] = held.timed_as(asked).to_json()
+            return self._leases.change(current, fields, keep=False)
+
+        return await self._leases.write(document, decide)
 
     async def _pay(self, document: Document, debt: Debt) -> Document:
-        paid = await self._under_lease(document, self._cleaner.pay(debt))
+        call = self._cleaner.pay(debt, document.hostname)
+        payment = await self._leases.hold(document, call)
 
         def decide(current: Document) -> Change:
             owed = debts.without_debt(agenda.debts_of(current), debt)
-            if not paid:
-                owed = (*owed, debts.put_off(debt, self._now_ms()))
+            if not payment.paid:
+                told = payment.retry_after_seconds
+                owed = (*owed, debts.put_off(debt, self._clock.now_ms(), told))
             fields = {"debts": debts.as_stored(owed)}
-            return self._change(current, fields, keep=False)
+            return self._leases.change(current, fields, keep=False)
 
-        return await self._write(document, decide)
-
-    async def _hand_over(self, document: Document) -> None:
-        """Give the lease up so that another worker goes on at once."""
-        await self._write(
-            document, lambda _: Change({"lease": None}, self._now_ms(), touches_due=True)
-        )
-
-    def _change(self, current: Document, fields: Mapping[str, object], *, keep: bool) -> Change:
-        """The change with the lease renewed, or given up when there is nothing more to do now."""
-        now_ms = self._now_ms()
-        if not keep:
-            after = replace(current, **fields)  # type: ignore[arg-type]
-            item = agenda.next_item(after, now_ms)
-            if item.work is Work.REST:
-                self._wake(current.hostname, item.until_ms)
-                return Change({**fields, "lease": None}, item.until_ms, touches_due=True)
-        lease = Lease(self._name, current.fence, now_ms + LEASE_MS)
-        return Change({**fields, "lease": lease}, lease.until_ms, touches_due=True)
-
-    async def _write(self, document: Document, decide: Callable[[Document], Change]) -> Document:
-        """Commit under the lease.
-
-        Raises:
-            LeaseLost: when the document is no longer leased under this fencing number.
-        """
-        fence = document.fence
-        stored = await self._documents.commit(document, decide(document))
-        if stored is not None:
-            return stored
-
-        def decide_fenced(current: Document) -> Change:
-            lease = current.lease
-            if lease is None or lease.worker != self._name or lease.fence != fence:
-                raise LeaseLost(current.hostname)
-            return decide(current)
-
-        return await self._documents.change(document.hostname, decide_fenced)
-
-    async def _write_at_last(
-        self, document: Document, decide: Callable[[Document], Change]
-    ) -> Document:
-        """Commit under the lease what nobody else knows, however long Redis is away."""
-        while True:
-            try:
-                return await self._write(document, decide)
-            except StoreUnavailable:
-                if self._stop.is_set():
-                    raise
-            _log.warning("waiting for Redis to store a step", hostname=document.hostname)
-            await asyncio.sleep(STORE_RETRY_SECONDS)
-
-    def _wake(self, hostname: Hostname, at_ms: int | None) -> None:
-        """Come back by a timer when that is sooner than the next poll."""
-        if at_ms is None:
-            return
-        pause_seconds = (at_ms - self._now_ms()) / 1000
-        if pause_seconds < 2 * POLL_SECONDS:
-            asyncio.get_running_loop().call_later(max(pause_seconds, 0.001), self.kick, hostname)
+        return await self._leases.write(document, decide)
 
     def _moment(self) -> Moment:
-        return Moment(self._now_ms(), self._jitter())
+        return Moment(self._clock.now_ms(), self._jitter())
 
     def _report(self, hostname: Hostname, issuance: Issuance) -> None:
         _log.warning(
             "issuance held up",
             hostname=hostname,
+            authority=issuance.directory_url or issuance.failed_at,
             state=issuance.state.value,
             reason=issuance.reason and issuance.reason.value,
             detail=issuance.message,
-            in_seconds=(issuance.due_at_ms - self._now_ms()) / 1000,
+            in_seconds=(issuance.due_at_ms - self._clock.now_ms()) / 1000,
         )
+
+
+def _report_passed_over(hostname: Hostname, event: events.PropagationSeen) -> None:
+    if event.silent:
+        servers = ", ".join(event.silent)
+        _log.warning("silent name servers gone on without", hostname=hostname, servers=servers)

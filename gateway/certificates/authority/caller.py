@@ -3,7 +3,7 @@
 Responsible for turning a call into HTTP exchanges and an answer other than 2xx into an
 AuthorityFault. Holds the directory; knows no account and no order. May be used by several threads.
 
-Called by `client`, in its threads.
+Called by `client`, `account` and `registrar`, in the threads of `threads`.
 """
 
 import threading
@@ -13,14 +13,19 @@ from typing import Final
 
 import structlog
 
-from gateway.certificates.authority.faults import Operation, fault_of, senseless
+from gateway.certificates.authority.faults import Operation, again, fault_of, senseless
 from gateway.certificates.authority.network import Network, NoNonce, Post
 from gateway.certificates.authority.replies import Reply
 from gateway.certificates.authority.signing import Signer
-from gateway.certificates.orders import AuthorityFault
+from gateway.certificates.orders import AuthorityFault, FaultKind
 
 CALL_SECONDS: Final = 30.0
 DIRECTORY_SECONDS: Final = 3600.0
+AWAY_SECONDS: Final = 5.0
+"""How long a directory that could not be read is not read again: all would wait in a row for it."""
+
+# Nothing is there: the next call looks into the directory whether the CA has moved.
+_MOVED: Final = frozenset({404, 405, 410})
 
 _NEEDED: Final = ("newNonce", "newAccount", "newOrder")
 
@@ -47,15 +52,33 @@ class Caller:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._directory: Mapping[str, str] = {}
+        self._meta: Mapping[str, object] = {}
         self._directory_until = float("-inf")
+        self._away: AuthorityFault | None = None
+        self._away_until = float("-inf")
 
     def read_directory(self) -> None:
         """Read the directory from the CA, also when it is known. Raises AuthorityFault."""
         self._read_directory(self._monotonic() + CALL_SECONDS)
 
-    def new_account_url(self) -> str:
-        """Answer where accounts are made. Raises AuthorityFault."""
-        return self._known_directory(self._monotonic() + CALL_SECONDS)["newAccount"]
+    def url_of(self, operation: Operation) -> str:
+        """Answer where the directory puts an operation. Raises AuthorityFault, also without one."""
+        return _entry(self._known_directory(self._monotonic() + CALL_SECONDS), operation)
+
+    def directory_meta(self) -> Mapping[str, object]:
+        """Answer the directory's `meta` as it is, empty without. Raises AuthorityFault."""
+        self._known_directory(self._monotonic() + CALL_SECONDS)
+        return self._meta
+
+    def renewal_info_url(self) -> str | None:
+        """Answer where the CA says when to renew, None where it doesn't. Raises AuthorityFault."""
+        directory = self._known_directory(self._monotonic() + CALL_SECONDS)
+        return directory.get(Operation.RENEWAL_INFO.value)
+
+    def get(self, operation: Operation, url: str) -> Reply:
+        """Read an unsigned resource; answers the CA's 2xx, raises AuthorityFault for all else."""
+        deadline = self._monotonic() + CALL_SECONDS
+        return self._logged(operation, lambda: self._network.get(url, deadline))
 
     def call(
         self,
@@ -72,9 +95,14 @@ class Caller:
         """
         deadline = self._monotonic() + CALL_SECONDS
         directory = self._known_directory(deadline)
-        target = directory[operation.value] if url is None else url
+        target = _entry(directory, operation) if url is None else url
         post = Post(target, payload, signer, directory["newNonce"], accept)
-        return self._logged(operation, lambda: self._post(post, deadline))
+        try:
+            return self._logged(operation, lambda: self._post(post, deadline))
+        except AuthorityFault as fault:
+            if fault.http_status in _MOVED:
+                self._directory_until = float("-inf")
+            raise
 
     def _post(self, post: Post, deadline: float) -> Reply:
         try:
@@ -86,30 +114,45 @@ class Caller:
 
     def _known_directory(self, deadline: float) -> Mapping[str, str]:
         with self._lock:
-            if self._monotonic() >= self._directory_until:
-                self._read_directory(deadline)
+            now = self._monotonic()
+            if now < self._directory_until:
+                return self._directory
+            if self._away is not None and now < self._away_until:
+                raise again(self._away, self._away.kind)
+            self._read_directory(deadline)
             return self._directory
 
     def _read_directory(self, deadline: float) -> None:
-        reply = self._logged(
-            Operation.DIRECTORY, lambda: self._network.get(self._directory_url, deadline)
-        )
+        try:
+            self._learn(
+                self._logged(
+                    Operation.DIRECTORY, lambda: self._network.get(self._directory_url, deadline)
+                )
+            )
+        except AuthorityFault as fault:
+            self._away, self._away_until = fault, self._monotonic() + AWAY_SECONDS
+            raise
+
+    def _learn(self, reply: Reply) -> None:
         entries = reply.json_object() or {}
         directory = {name: url for name, url in entries.items() if isinstance(url, str)}
         if any(name not in directory for name in _NEEDED):
             raise senseless(Operation.DIRECTORY, "is not an ACME directory")
-        self._directory = directory
+        meta = entries.get("meta")
+        self._meta = meta if isinstance(meta, dict) else {}
+        self._directory, self._away = directory, None
         self._directory_until = self._monotonic() + DIRECTORY_SECONDS
 
     def _logged(self, operation: Operation, exchange: Callable[[], Reply]) -> Reply:
         began = self._monotonic()
         status: int | None = None
-        outcome = "ok"
+        outcome = "not asked"
         try:
             reply = exchange()
             status = reply.status
             if not reply.is_success:
                 raise fault_of(operation, reply, self._now_utc())
+            outcome = "ok"
         except AuthorityFault as fault:
             outcome = fault.kind.value
             raise
@@ -119,3 +162,10 @@ class Caller:
                 "call to the CA", method=operation.value, status=status, ms=ms, outcome=outcome
             )
         return reply
+
+
+def _entry(directory: Mapping[str, str], operation: Operation) -> str:
+    url = directory.get(operation.value)
+    if url is None:
+        raise AuthorityFault(FaultKind.REFUSED, f"the CA's directory has no {operation.value}")
+    return url

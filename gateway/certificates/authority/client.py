@@ -1,92 +1,87 @@
-"""The asyncio face of a CA, and our account there.
+"""The asyncio face of a CA.
 
-Responsible for the calls that an issuance consists of, each a single short exchange, and for the
-one account: its key is stored before it is used, its URL as soon as the CA has given it. Doesn't
-poll, wait or retry (a rejected nonce apart): the issuance machine does, across processes.
+Responsible for the calls that an issuance consists of, each a single short exchange, and for those
+on the account. Doesn't poll, wait or retry (a rejected nonce and a replaced account key apart): the
+issuance machine does, across processes.
 
-The blocking half runs on a few threads of its own. A caller that is cancelled goes at once; the
-exchange it began ends by itself in its thread, so no connection or nonce is left half used.
-
-Called by the issuance worker, by readiness, and by `gateway check`.
+Called by the issuance worker, by readiness, by `gateway check` and `gateway accounts`.
 """
 
-import asyncio
-import contextvars
+import json
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path
-from typing import TypeVar
+from typing import Final
 
+import structlog
 from acme import messages
 from cryptography import x509
 
 from gateway.certificates.accounts import AccountStore
 from gateway.certificates.authority import reading
+from gateway.certificates.authority.account import JSON, Account
 from gateway.certificates.authority.caller import Caller
+from gateway.certificates.authority.chains import alternate_urls, leads_to
 from gateway.certificates.authority.faults import Operation, senseless
 from gateway.certificates.authority.network import Network
 from gateway.certificates.authority.replies import Reply
-from gateway.certificates.authority.signing import (
-    ExternalAccountBinding,
-    Signer,
-    load_signer,
-    registration,
+from gateway.certificates.authority.settings import AuthoritySettings
+from gateway.certificates.authority.threads import Threads
+from gateway.certificates.orders import (
+    AccountView,
+    AuthorityFault,
+    AuthorizationView,
+    OrderView,
+    RenewalInfo,
 )
-from gateway.certificates.keys import KeyType, new_private_key
-from gateway.certificates.orders import AuthorityFault, AuthorizationView, FaultKind, OrderView
 
-_JSON = "application/json"
-_PEM_CHAIN = "application/pem-certificate-chain"
+_PEM_CHAIN: Final = "application/pem-certificate-chain"
 
-_T = TypeVar("_T")
+MAX_EXPLANATIONS: Final = 64
+"""How many explanations of renewal windows are remembered, so that each is told once."""
 
-
-@dataclass(frozen=True, slots=True)
-class AuthoritySettings:
-    """Which CA, and who we are there; `eab_hmac_key` is base64url, as CAs hand it out."""
-
-    directory_url: str
-    ca_bundle: Path | None
-    contact: tuple[str, ...]
-    eab_key_id: str | None
-    eab_hmac_key: str | None = field(repr=False)
-    user_agent: str
-
-    @property
-    def binding(self) -> ExternalAccountBinding | None:
-        """The external account binding, None when it isn't configured."""
-        if self.eab_key_id is None or self.eab_hmac_key is None:
-            return None
-        return ExternalAccountBinding(self.eab_key_id, self.eab_hmac_key)
+_log = structlog.get_logger(__name__)
 
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+CALLS_AT_ONCE: Final = 16
+"""How many calls one process makes to one CA at a time: a slow CA takes seconds for each."""
+
+
 class Authority:
     """One CA under one account. Every call raises AuthorityFault when it fails.
 
-    All calls but `ensure_account`, `probe` and `close` need the account: without one they raise
-    ACCOUNT_MISSING, also when the CA has forgotten it. `ensure_account` registers anew then.
+    BUSY is the fault of a call that no thread was free for: the CA was not asked. A call that has
+    begun is waited for also when its caller is cancelled, unless asking again answers the same.
+
+    The calls of an issuance need the account: without one they raise ACCOUNT_MISSING, also when the
+    CA has forgotten it, and `ensure_account` registers anew, under the same key. A key that another
+    process has replaced is noticed by the CA's refusal, read again, and the call made once more.
+
+    An account that the CA refuses (deactivated, revoked) stays so: it cannot be revived (RFC 8555,
+    7.3.6), and another one in its place, made unasked, would be refused just as well, or evade what
+    the CA meant. Every call raises ACCOUNT_REFUSED, which issuances wait on ever longer, until an
+    operator has `replace_account` called. Its key is kept until then.
     """
 
     def __init__(
         self,
         settings: AuthoritySettings,
         account_store: AccountStore,
-        threads: int = 4,
+        threads: int = CALLS_AT_ONCE,
         *,
         now_utc: Callable[[], datetime] = _utc_now,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make no call yet. Raises ValueError when the CA bundle can't be read."""
+        """Make no call yet. Raises ValueError when the CA bundle can't be read.
+
+        `threads` bounds the calls to this CA that are under way at once, and the connections to it.
+        """
         self._settings = settings
-        self._store = account_store
         self._now_utc = now_utc
         self._network = Network(
             user_agent=settings.user_agent,
@@ -97,18 +92,33 @@ class Authority:
         self._caller = Caller(
             self._network, settings.directory_url, now_utc=now_utc, monotonic=monotonic
         )
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="authority")
-        self._signer: Signer | None = None
-        self._account_lock = asyncio.Lock()
+        self._threads = Threads(threads)
+        # One reason may concern every certificate that there is.
+        self._explanations: deque[str] = deque(maxlen=MAX_EXPLANATIONS)
+        self._account = Account(settings, account_store, self._caller, self._threads)
+
+    @property
+    def directory_url(self) -> str:
+        """Where the CA's directory is."""
+        return self._settings.directory_url
+
+    @property
+    def name(self) -> str:
+        """What the operator calls the CA."""
+        return self._settings.name
 
     async def close(self) -> None:
         """End the threads and connections; a call still running ends by its own bounds."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
         self._network.close()
 
     async def probe(self) -> None:
         """Read the CA's directory: whether it can be reached and is a CA."""
-        await self._in_thread(self._caller.read_directory)
+        await self._threads.run(self._caller.read_directory, may_be_left=True)
+
+    async def directory_meta(self) -> Mapping[str, object]:
+        """Answer the directory's `meta` (RFC 8555, 7.1.1) as the CA wrote it; empty without."""
+        return await self._threads.run(self._caller.directory_meta, may_be_left=True)
 
     async def ensure_account(self) -> None:
         """Have an account at the CA: the stored one, else the CA's for the stored key, else new.
@@ -116,27 +126,48 @@ class Authority:
         May be repeated and called at once from many places and processes: the key stored first is
         everybody's, and a CA knows one account for a key.
         """
-        async with self._account_lock:
-            if self._signer is not None:
-                return
-            stored = await self._store.load()
-            if stored is None:
-                key_pem = await self._in_thread(lambda: new_private_key(KeyType.ECDSA_P256))
-                stored = await self._store.add_key(key_pem)
-            signer = load_signer(stored.key_pem, stored.url)
-            if signer.account_url is None:
-                signer = signer.at(await self._in_thread(lambda: self._register(signer)))
-                await self._store.set_url(signer.account_url)
-            self._signer = signer
+        await self._account.ensure()
 
-    async def new_order(self, hostname: str) -> OrderView:
+    async def remembered_account(self) -> AccountView | None:
+        """Answer what is known of the account without asking the CA."""
+        return await self._account.remembered()
+
+    async def describe_account(self) -> AccountView:
+        """Read the account at the CA. Registers none."""
+        return await self._account.describe()
+
+    async def update_contact(self) -> AccountView:
+        """Have the CA know the configured contacts and no others (RFC 8555, 7.3.2)."""
+        return await self._account.update_contact()
+
+    async def roll_key_over(self) -> AccountView:
+        """Give the account a new key (RFC 8555, 7.3.5); answers it under that key.
+
+        May be repeated, also after a crash, and beside other processes: they notice by themselves.
+        TXT values that were computed with the old key are void from then on (`answer_challenge`).
+        """
+        return await self._account.roll_over()
+
+    async def replace_account(self) -> AccountView:
+        """Register another account under a new key, in the place of one that the CA refuses.
+
+        REFUSED while the account is valid. May be repeated. Orders of the old account are lost.
+        """
+        return await self._account.replace()
+
+    async def new_order(self, hostname: str, *, replaces: str | None = None) -> OrderView:
         """Order a certificate for exactly `hostname`. Each call makes a new order, or finds one.
 
-        A CA may answer an order that it has already, of the same account and name.
+        A CA may answer an order that it has already, of the same account and name. `replaces` is
+        the `renewal_id` of the certificate that this one is to replace (RFC 9773, 5); whatever the
+        CA has against it comes as a fault, and the same order without it may still be placed.
         """
-        identifier = messages.Identifier(typ=messages.IDENTIFIER_FQDN, value=hostname)
-        payload: str = messages.NewOrder(identifiers=[identifier]).json_dumps()
-        reply = await self._signed(Operation.NEW_ORDER, None, payload.encode())
+        wanted: dict[str, object] = {"identifiers": [{"type": "dns", "value": hostname}]}
+        if replaces is not None:
+            wanted["replaces"] = replaces
+        if self._settings.profile is not None:
+            wanted["profile"] = self._settings.profile
+        reply = await self._signed(Operation.NEW_ORDER, None, json.dumps(wanted).encode())
         url = reading.new_location(Operation.NEW_ORDER, reply)
         return reading.read_order(Operation.NEW_ORDER, reply, url, self._now_utc())
 
@@ -147,13 +178,40 @@ class Authority:
 
     async def read_authorization(self, url: str) -> AuthorizationView:
         """Read an authorization as it is now."""
-        signer = await self._account()
-        reply = await self._signed(Operation.READ_AUTHORIZATION, url, b"")
+        reply, signer = await self._account.call(Operation.READ_AUTHORIZATION, url, b"")
         return reading.read_authorization(reply, url, signer, self._now_utc())
 
-    async def answer_challenge(self, challenge_url: str) -> None:
-        """Tell the CA to validate now. The authorization says how it went, later."""
-        await self._signed(Operation.ANSWER_CHALLENGE, challenge_url, b"{}")
+    async def answer_challenge(self, challenge_url: str, key_thumbprint: str | None) -> None:
+        """Tell the CA to validate now. The authorization says how it went, later.
+
+        `key_thumbprint` is the authorization's, from when the TXT value was computed: when the
+        account's key is another one by now, nothing is told and STALE_CHALLENGE raised. None asks
+        for no such check.
+        """
+        await self._account.call(
+            Operation.ANSWER_CHALLENGE, challenge_url, b"{}", key_thumbprint=key_thumbprint
+        )
+
+    async def offers_renewal_info(self) -> bool:
+        """Answer whether the CA says when to renew (RFC 9773)."""
+        return await self._renewal_info_url() is not None
+
+    async def renewal_info(self, renewal_id: str) -> RenewalInfo | None:
+        """Answer when the CA wants a certificate renewed, None when it never says so.
+
+        A window that makes no sense is a SERVER_ERROR: the caller keeps what it knows. Asked
+        without a signature, so without an account too.
+        """
+        base = await self._renewal_info_url()
+        if base is None:
+            return None
+        url = f"{base.rstrip('/')}/{renewal_id}"
+        reply = await self._threads.run(
+            lambda: self._caller.get(Operation.RENEWAL_INFO, url), may_be_left=True
+        )
+        info = reading.read_renewal_info(reply, self._now_utc())
+        self._pass_on(info, renewal_id)
+        return info
 
     async def finalize(self, finalize_url: str, csr_der: bytes) -> OrderView:
         """Have a `ready` order issued. NOT_READY when it isn't, also when it was issued already."""
@@ -164,65 +222,66 @@ class Authority:
         return reading.read_order(Operation.FINALIZE, reply, url, self._now_utc())
 
     async def fetch_certificate(self, url: str) -> str:
-        """Answer the issued chain as the CA sends it, PEM, unchecked (see `check_certificate`)."""
+        """Answer the issued chain as the CA sends it, PEM, unchecked (see `check_certificate`).
+
+        With a preferred chain it is that one, where the CA offers it among the first few.
+        """
         reply = await self._signed(Operation.FETCH_CERTIFICATE, url, b"", accept=_PEM_CHAIN)
-        if not reply.body.isascii() or b"-----BEGIN CERTIFICATE-----" not in reply.body:
-            raise senseless(Operation.FETCH_CERTIFICATE, "is not a PEM certificate chain")
-        return reply.body.decode("ascii")
+        preferred = self._settings.preferred_chain
+        return (
+            _pem_of(reply)
+            if preferred is None
+            else (await self._preferred_of(url, reply, preferred))
+        )
 
     async def deactivate_authorization(self, url: str) -> None:
         """Give an authorization up (RFC 8555, 7.5.2), whether it is pending or valid."""
         await self._signed(Operation.DEACTIVATE_AUTHORIZATION, url, b'{"status":"deactivated"}')
 
-    def _register(self, signer: Signer) -> str:
-        url = self._caller.new_account_url()
-        payload = registration(signer, self._settings.contact, self._settings.binding, url)
-        call = partial(self._caller.call, Operation.NEW_ACCOUNT, url, payload, signer)
-        try:
-            reply = call()
-        except AuthorityFault as fault:
-            if fault.kind is not FaultKind.SERVER_ERROR:
-                raise
-            # Pebble 2.4 fails one of two processes that register the same key at the same moment;
-            # asked again, it answers the account that the other one got.
-            reply = call()
-        # A CA that knows the key answers its account, whatever became of it.
-        status = (reply.json_object() or {}).get("status", "valid")
-        if status != "valid":
-            raise AuthorityFault(FaultKind.ACCOUNT_REFUSED, "the account is no longer valid there")
-        return reading.new_location(Operation.NEW_ACCOUNT, reply)
+    async def _renewal_info_url(self) -> str | None:
+        return await self._threads.run(self._caller.renewal_info_url, may_be_left=True)
+
+    def _pass_on(self, info: RenewalInfo, renewal_id: str) -> None:
+        """Tell the operator why the CA wants a certificate renewed, once for each reason."""
+        url = info.explanation_url
+        if url is None or url in self._explanations:
+            return
+        self._explanations.append(url)
+        _log.info(
+            "the CA explains when it wants certificates renewed",
+            authority=self.name,
+            explanation=url,
+            renewal_id=renewal_id,
+        )
 
     async def _signed(
-        self, operation: Operation, url: str | None, payload: bytes, accept: str = _JSON
+        self, operation: Operation, url: str | None, payload: bytes, accept: str = JSON
     ) -> Reply:
-        signer = await self._account()
-        call = partial(self._caller.call, operation, url, payload, signer, accept=accept)
-        try:
-            return await self._in_thread(call)
-        except AuthorityFault as fault:
-            if fault.kind is FaultKind.ACCOUNT_MISSING:
-                await self._forget(signer)
-            raise
+        reply, _ = await self._account.call(operation, url, payload, accept=accept)
+        return reply
 
-    async def _account(self) -> Signer:
-        if self._signer is None:
-            stored = await self._store.load()
-            if stored is None or stored.url is None:
-                raise AuthorityFault(FaultKind.ACCOUNT_MISSING, "no account is registered yet")
-            self._signer = load_signer(stored.key_pem, stored.url)
-        return self._signer
+    async def _preferred_of(self, url: str, default: Reply, common_name: str) -> str:
+        """Answer the chain whose topmost issuer has that name, else the default one."""
+        chain_pem = _pem_of(default)
+        if leads_to(chain_pem, common_name):
+            return chain_pem
+        for alternate_url in alternate_urls(default, url):
+            try:
+                other = await self._signed(
+                    Operation.FETCH_CERTIFICATE, alternate_url, b"", accept=_PEM_CHAIN
+                )
+                other_pem = _pem_of(other)
+            except AuthorityFault as fault:
+                # A preference is no reason to issue nothing, or to wait long.
+                _log.warning("an alternate chain cannot be had", detail=fault.detail)
+                break
+            if leads_to(other_pem, common_name):
+                return other_pem
+        _log.warning("the CA offers no chain of this issuer", preferred_chain=common_name)
+        return chain_pem
 
-    async def _forget(self, signer: Signer) -> None:
-        async with self._account_lock:
-            stored = await self._store.load()
-            # Another process may have registered anew in the meantime: its URL stays.
-            if stored is not None and stored.url == signer.account_url:
-                await self._store.set_url(None)
-            if self._signer is signer:
-                self._signer = None
 
-    async def _in_thread(self, work: Callable[[], _T]) -> _T:
-        # The context goes along, so that log lines keep what their caller bound to them.
-        context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, context.run, work)
+def _pem_of(reply: Reply) -> str:
+    if not reply.body.isascii() or b"-----BEGIN CERTIFICATE-----" not in reply.body:
+        raise senseless(Operation.FETCH_CERTIFICATE, "is not a PEM certificate chain")
+    return reply.body.decode("ascii")

@@ -9,15 +9,27 @@ Called by `client`.
 """
 
 import re
-from datetime import datetime
-from typing import Final
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Final, TypeGuard
 
-from gateway.certificates.authority.faults import Operation, senseless
-from gateway.certificates.authority.replies import Reply, read_problem
+from gateway.certificates.authority.faults import Operation, classify, senseless
+from gateway.certificates.authority.replies import Problem, Reply, one_line, read_problem
 from gateway.certificates.authority.signing import Signer
-from gateway.certificates.orders import AuthorizationView, OrderView
+from gateway.certificates.orders import (
+    AccountView,
+    AuthorizationView,
+    FaultKind,
+    OrderView,
+    RenewalInfo,
+)
 
 MAX_URL_CHARACTERS: Final = 2048
+MAX_HOSTNAMES: Final = 5
+"""How many of an order's names are read: it has one, or is not ours."""
+
+_MAX_HOSTNAME_CHARACTERS: Final = 253
 
 _ORDER_STATUSES: Final = frozenset({"pending", "ready", "processing", "valid", "invalid"})
 # Not of RFC 8555, but what Pebble calls an order whose authorization has come to such an end.
@@ -25,8 +37,15 @@ _ORDER_ENDS: Final = frozenset({"deactivated", "expired", "revoked"})
 _AUTHORIZATION_STATUSES: Final = frozenset(
     {"pending", "valid", "invalid", "deactivated", "expired", "revoked"}
 )
+_ACCOUNT_STATUSES: Final = frozenset({"valid", "deactivated", "revoked"})
 # RFC 8555, 8.3: at least 128 bits, base64url.
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{22,}")
+_RFC3339: Final = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)[Tt ](?P<time>\d\d:\d\d:\d\d)(\.(?P<fraction>\d{1,30}))?"
+    r"(?P<offset>[Zz]|[+-]\d\d:\d\d)",
+    re.ASCII,
+)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _URL: Final = re.compile(r"https?://[!-~]+")
 
 
@@ -47,6 +66,7 @@ def read_order(operation: Operation, reply: Reply, url: str, now_utc: datetime) 
         ),
         problem=problem.words if problem is not None else None,
         retry_after_seconds=reply.retry_after_seconds(now_utc),
+        hostnames=tuple(islice(_hostnames(body), MAX_HOSTNAMES)),
     )
 
 
@@ -65,15 +85,59 @@ def read_authorization(
         [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     )
     usable = next((one for one in challenges if _is_usable(one)), None)
+    problems = _problems_of(challenges)
     return AuthorizationView(
         url=url,
-        hostname=hostname.lower(),
+        hostname=_cleaned(hostname),
         status=_status(operation, body, _AUTHORIZATION_STATUSES),
         challenge_url=_url(operation, usable.get("url"), "challenge") if usable else None,
-        challenge_status=str(usable.get("status", "pending")) if usable else None,
+        challenge_status=one_line(str(usable.get("status", "pending"))) if usable else None,
         txt_value=signer.txt_value(str(usable["token"])) if usable else None,
-        problem=_why_failed(challenges),
+        problem=problems[0].told(_secrets(challenges, signer)) if problems else None,
         retry_after_seconds=reply.retry_after_seconds(now_utc),
+        key_thumbprint=signer.thumbprint if usable else None,
+        is_refused=any(classify(operation, 403, one) is FaultKind.REFUSED for one in problems),
+    )
+
+
+def read_renewal_info(reply: Reply, now_utc: datetime) -> RenewalInfo:
+    """Read renewal information (RFC 9773, 4.2). Raises AuthorityFault (SERVER_ERROR)."""
+    operation = Operation.RENEWAL_INFO
+    body = _object(operation, reply)
+    window = body.get("suggestedWindow")
+    times = window if isinstance(window, dict) else {}
+    start_ms, end_ms = _rfc3339_ms(times.get("start")), _rfc3339_ms(times.get("end"))
+    if start_ms is None or end_ms is None or end_ms <= start_ms:
+        raise senseless(operation, "has no window in which to renew")
+    explanation = body.get("explanationURL")
+    return RenewalInfo(
+        window_start_ms=start_ms,
+        window_end_ms=end_ms,
+        explanation_url=explanation if is_url(explanation) else None,
+        retry_after_seconds=reply.retry_after_seconds(now_utc),
+    )
+
+
+def read_account(operation: Operation, reply: Reply, signer: Signer) -> AccountView:
+    """Read an account (RFC 8555, 7.1.2), which is the signer's. Raises AuthorityFault."""
+    body = _object(operation, reply)
+    orders = body.get("orders")
+    return AccountView(
+        url=signer.account_url,
+        key_type=signer.key_type,
+        key_thumbprint=signer.thumbprint,
+        status=_status(operation, body, _ACCOUNT_STATUSES),
+        contact=tuple(one_line(one) for one in _list(body, "contact") if isinstance(one, str)),
+        orders_url=orders if is_url(orders) else None,
+    )
+
+
+def is_url(value: object) -> TypeGuard[str]:
+    """Answer whether a foreign value is a URL that the CA may be asked at."""
+    return (
+        isinstance(value, str)
+        and len(value) <= MAX_URL_CHARACTERS
+        and _URL.fullmatch(value) is not None
     )
 
 
@@ -91,9 +155,19 @@ def _is_usable(challenge: dict[str, object]) -> bool:
     )
 
 
-def _why_failed(challenges: list[dict[str, object]]) -> str | None:
+def _problems_of(challenges: list[dict[str, object]]) -> list[Problem]:
     problems = [read_problem(one.get("error")) for one in challenges]
-    return next((problem.words for problem in problems if problem is not None), None)
+    return [problem for problem in problems if problem is not None]
+
+
+def _secrets(challenges: list[dict[str, object]], signer: Signer) -> Iterator[str]:
+    """What a CA may quote of a challenge; a key authorization is made of the first two."""
+    yield signer.thumbprint
+    for token in (one.get("token") for one in challenges):
+        # A shorter text is no token, and might be a part of any word.
+        if isinstance(token, str) and _TOKEN.fullmatch(token):
+            yield token
+            yield signer.txt_value(token)
 
 
 def _object(operation: Operation, reply: Reply) -> dict[str, object]:
@@ -115,7 +189,37 @@ def _status(operation: Operation, body: dict[str, object], known: frozenset[str]
     return status
 
 
+def _hostnames(body: dict[str, object]) -> Iterator[str]:
+    for one in _list(body, "identifiers"):
+        if isinstance(one, dict) and one.get("type") == "dns":
+            value = one.get("value")
+            if isinstance(value, str):
+                yield _cleaned(value)
+
+
+def _cleaned(hostname: str) -> str:
+    """A name as it may be logged and told; one that is too long is no hostname any more."""
+    line = one_line(hostname).lower()
+    if len(line) > _MAX_HOSTNAME_CHARACTERS:
+        line = line[: _MAX_HOSTNAME_CHARACTERS - 1] + "…"
+    return line
+
+
+def _rfc3339_ms(value: object) -> int | None:
+    # `fromisoformat` takes more than RFC 3339 and wants no more than six digits of a second.
+    matched = _RFC3339.fullmatch(value) if isinstance(value, str) else None
+    if matched is None:
+        return None
+    fraction = (matched["fraction"] or "")[:3].ljust(3, "0")
+    offset = "+00:00" if matched["offset"] in "Zz" else matched["offset"]
+    try:
+        moment = datetime.fromisoformat(f"{matched['date']}T{matched['time']}{offset}")
+    except ValueError:
+        return None
+    return (moment - _EPOCH) // timedelta(milliseconds=1) + int(fraction)
+
+
 def _url(operation: Operation, value: object, what: str) -> str:
-    if isinstance(value, str) and len(value) <= MAX_URL_CHARACTERS and _URL.fullmatch(value):
+    if is_url(value):
         return value
     raise senseless(operation, f"has no usable {what} URL")

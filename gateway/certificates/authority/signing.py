@@ -9,6 +9,7 @@ Called by the other modules of this package.
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,8 @@ _CURVES: Final = {
     "secp521r1": ES512,
 }
 
+_KEY_TYPES: Final = {"ES256": "ecdsa-p256", "ES384": "ecdsa-p384", "ES512": "ecdsa-p521"}
+
 
 @dataclass(frozen=True, slots=True)
 class ExternalAccountBinding:
@@ -50,6 +53,11 @@ class Signer:
     algorithm: JWASignature
     account_url: str | None = None
 
+    @property
+    def key_type(self) -> str:
+        """Answer what kind of key it is, for a person, such as `ecdsa-p256`."""
+        return _KEY_TYPES.get(self.algorithm.name, "rsa")
+
     def at(self, account_url: str | None) -> "Signer":
         """Answer the same key under this account URL."""
         return replace(self, account_url=account_url)
@@ -66,11 +74,16 @@ class Signer:
         ).json_dumps()
         return signed.encode()
 
+    @property
+    def thumbprint(self) -> str:
+        """Answer the key's thumbprint (RFC 7638), base64url."""
+        return _encode(self.key.thumbprint())
+
     def txt_value(self, token: str) -> str:
         """Answer what the TXT record of a dns-01 challenge must hold (RFC 8555, 8.4)."""
         # The token exactly as it came: `acme` decodes and encodes it again, which gives another
         # text when the CA's last character carries surplus bits.
-        key_authorization = f"{token}.{_encode(self.key.thumbprint())}"
+        key_authorization = f"{token}.{self.thumbprint}"
         return _encode(hashlib.sha256(key_authorization.encode()).digest())
 
 
@@ -85,6 +98,25 @@ def load_signer(key_pem: bytes, account_url: str | None) -> Signer:
     raise TypeError("the account key is neither a NIST ECDSA nor an RSA key")
 
 
+def contact_urls(contact: Sequence[str]) -> list[str]:
+    """Answer contacts as URLs: a bare e-mail address becomes a `mailto:` one."""
+    return [one if ":" in one else f"mailto:{one}" for one in contact]
+
+
+def key_change(old: Signer, new: Signer, url: str) -> bytes:
+    """Make the body of keyChange (RFC 8555, 7.3.5), which the old key signs around it for `url`.
+
+    It is a signature by the new key over what it replaces. `acme` has no such message, and its JWS
+    always carries a nonce, which must not be here.
+    """
+    protected = {"alg": new.algorithm.name, "jwk": _public(new), "url": url}
+    payload = {"account": old.account_url, "oldKey": _public(old)}
+    parts = [_encode(json.dumps(one).encode()) for one in (protected, payload)]
+    signature: bytes = new.algorithm.sign(new.key.key, ".".join(parts).encode())
+    body = {"protected": parts[0], "payload": parts[1], "signature": _encode(signature)}
+    return json.dumps(body).encode()
+
+
 def registration(
     signer: Signer,
     contact: Sequence[str],
@@ -93,12 +125,11 @@ def registration(
 ) -> bytes:
     """Make the body of newAccount (RFC 8555, 7.3), the terms of service agreed.
 
-    Contacts are URLs; a bare e-mail address becomes a `mailto:` one. Raises AuthorityFault when the
-    binding's key isn't base64url.
+    Contacts as for `contact_urls`. Raises AuthorityFault when the binding's key isn't base64url.
     """
     fields: dict[str, object] = {"terms_of_service_agreed": True}
     if contact:
-        fields["contact"] = tuple(one if ":" in one else f"mailto:{one}" for one in contact)
+        fields["contact"] = tuple(contact_urls(contact))
     if binding is not None:
         # `acme` decodes leniently and would sign with another key than the one meant.
         if not _BASE64URL.fullmatch(binding.hmac_key):
@@ -113,6 +144,11 @@ def registration(
         )
     body: str = messages.NewRegistration(**fields).json_dumps()
     return body.encode()
+
+
+def _public(signer: Signer) -> dict[str, object]:
+    public: dict[str, object] = signer.key.public_key().to_json()
+    return public
 
 
 def _encode(raw: bytes) -> str:

@@ -1,13 +1,15 @@
 """A CA that answers exactly what it is told to, byte by byte, over real sockets."""
 
 import contextlib
+import json
 import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from gateway.certificates.authority import AuthoritySettings
 from tests.lab.ports import LOOPBACK
 
 CUT = b""
@@ -109,6 +111,32 @@ def bad_nonce(nonce: str | None) -> bytes:
     """Make the answer that rejects a nonce and, mostly, brings the next one."""
     body = b'{"type":"urn:ietf:params:acme:error:badNonce","detail":"no"}'
     return answer(400, body, nonce=nonce, content_type="application/problem+json")
+
+
+NEW_NONCE = answer(200, nonce="bm9uY2U0")
+"""A step: the first nonce."""
+
+
+def directory(ca: ScriptedCa, *more: str) -> bytes:
+    """Make the answer that is the CA's directory, with these entries beside the needed ones."""
+    names = ("newNonce", "newAccount", "newOrder", *more)
+    entries = {name: f"{ca.url}/{name}" for name in names}
+    return answer(200, json.dumps({**entries, "meta": {"website": "x"}}).encode())
+
+
+def scripted_settings(ca: ScriptedCa, **changes: Any) -> AuthoritySettings:
+    """Make the settings of an authority at the CA."""
+    values: dict[str, Any] = {
+        "directory_url": f"{ca.url}/dir",
+        "ca_bundle": None,
+        "contact": (),
+        "eab_key_id": None,
+        "eab_hmac_key": None,
+        "user_agent": "gateway-tests/1",
+        "name": "scripted",
+        **changes,
+    }
+    return AuthoritySettings(**values)
 
 
 def _states_its_length(step: bytes) -> bool:

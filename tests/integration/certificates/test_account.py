@@ -1,12 +1,19 @@
 """The account at the real Pebble: made once, found again, bound, refused."""
 
 import asyncio
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from gateway.certificates.accounts import StoredAccount
-from gateway.certificates.orders import AuthorityFault, FaultKind
+from gateway.certificates.authority.caller import Caller
+from gateway.certificates.authority.faults import Operation
+from gateway.certificates.authority.network import Network
+from gateway.certificates.authority.signing import load_signer
+from gateway.certificates.orders import AccountView, AuthorityFault, FaultKind
 from tests.integration.certificates.conftest import MakeAuthority
 from tests.integration.certificates.issuing import (
     MemoryAccountStore,
@@ -98,11 +105,8 @@ async def test_account_that_another_process_registered_anew_is_taken_over(
     await late.ensure_account()
     store.account = good
     store.urls.clear()
-    with pytest.raises(AuthorityFault) as caught:
-        await late.new_order(hostname)
-    assert caught.value.kind is FaultKind.ACCOUNT_MISSING
-    await late.ensure_account()
     await late.new_order(hostname)
+    assert store.account == good
     assert store.urls == []
 
 
@@ -152,3 +156,170 @@ async def test_account_is_refused_when_the_ca_rejects_its_contact(
     with pytest.raises(AuthorityFault) as caught:
         await make_authority(settings_for(pebble, contact=("tel:+1",))).ensure_account()
     assert caught.value.kind is FaultKind.ACCOUNT_REFUSED
+
+
+def deactivate(pebble: PebbleProcess, store: MemoryAccountStore) -> None:
+    """Have the CA deactivate the account (RFC 8555, 7.3.6), which no part of the gateway does."""
+    assert store.account is not None
+    network = Network(
+        user_agent="gateway-tests",
+        ca_bundle=pebble.ca_file,
+        connections=1,
+        monotonic=time.monotonic,
+    )
+    caller = Caller(
+        network,
+        pebble.directory_url,
+        now_utc=lambda: datetime.now(UTC),
+        monotonic=time.monotonic,
+    )
+    signer = load_signer(store.account.key_pem, store.account.url)
+    caller.call(Operation.UPDATE_ACCOUNT, signer.account_url, b'{"status":"deactivated"}', signer)
+    network.close()
+
+
+async def test_account_is_described_by_the_ca(
+    each_pebble: PebbleProcess, make_authority: MakeAuthority
+) -> None:
+    store = MemoryAccountStore()
+    authority = make_authority(settings_for(each_pebble), store)
+    await authority.ensure_account()
+    view = await authority.describe_account()
+    assert store.account is not None
+    assert view.url == store.account.url
+    assert (view.status, view.key_type) == ("valid", "ecdsa-p256")
+    assert view.contact == ("mailto:ops@example.test",)
+    assert view.orders_url is not None
+    assert await authority.remembered_account() == AccountView(
+        view.url, view.key_type, view.key_thumbprint
+    )
+
+
+async def test_account_that_is_not_registered_is_not_by_being_described(
+    pebble: PebbleProcess, make_authority: MakeAuthority
+) -> None:
+    store = MemoryAccountStore()
+    authority = make_authority(settings_for(pebble), store)
+    with pytest.raises(AuthorityFault) as caught:
+        await authority.describe_account()
+    assert caught.value.kind is FaultKind.ACCOUNT_MISSING
+    assert await authority.remembered_account() is None
+    assert store.account is None
+
+
+async def test_contact_is_changed_and_taken_away(
+    each_pebble: PebbleProcess, make_authority: MakeAuthority
+) -> None:
+    store = MemoryAccountStore()
+    await make_authority(settings_for(each_pebble), store).ensure_account()
+    for contact, urls in (
+        (("new@example.test", "mailto:two@example.test"), ("new", "two")),
+        ((), ()),
+    ):
+        changing = make_authority(settings_for(each_pebble, contact=contact), store)
+        expected = tuple(f"mailto:{name}@example.test" for name in urls)
+        assert (await changing.update_contact()).contact == expected
+        assert (await changing.describe_account()).contact == expected
+
+
+async def test_contact_that_the_ca_rejects_is_refused_and_changes_nothing(
+    pebble: PebbleProcess, make_authority: MakeAuthority
+) -> None:
+    store = MemoryAccountStore()
+    await make_authority(settings_for(pebble), store).ensure_account()
+    changing = make_authority(settings_for(pebble, contact=("tel:+1",)), store)
+    with pytest.raises(AuthorityFault) as caught:
+        await changing.update_contact()
+    assert caught.value.kind is FaultKind.ACCOUNT_REFUSED
+    assert (await changing.describe_account()).contact == ("mailto:ops@example.test",)
+
+
+async def test_deactivated_account_stays_refused_and_no_other_is_made(
+    each_pebble: PebbleProcess, make_authority: MakeAuthority, hostname: str
+) -> None:
+    store = MemoryAccountStore()
+    authority = make_authority(settings_for(each_pebble), store)
+    await authority.ensure_account()
+    before = store.account
+    deactivate(each_pebble, store)
+    for process in (authority, make_authority(settings_for(each_pebble), store)):
+        await process.ensure_account()
+        with pytest.raises(AuthorityFault) as caught:
+            await process.new_order(hostname)
+        assert caught.value.kind is FaultKind.ACCOUNT_REFUSED
+        assert "deactivated" in caught.value.detail
+    await store.set_url(None)
+    with pytest.raises(AuthorityFault) as caught:
+        await make_authority(settings_for(each_pebble), store).ensure_account()
+    assert caught.value.kind is FaultKind.ACCOUNT_REFUSED
+    assert store.account is not None
+    assert before is not None
+    assert (store.account.key_pem, store.account.next_key_pem) == (before.key_pem, None)
+
+
+@pytest.mark.parametrize("is_url_known", [True, False])
+async def test_deactivated_account_is_replaced_when_told_and_others_notice(
+    each_pebble: PebbleProcess, make_authority: MakeAuthority, hostname: str, is_url_known: bool
+) -> None:
+    store = MemoryAccountStore()
+    running = make_authority(settings_for(each_pebble), store)
+    await running.ensure_account()
+    order = await running.new_order(hostname)
+    before = store.account
+    assert before is not None
+    deactivate(each_pebble, store)
+    if not is_url_known:
+        await store.set_url(None)
+    view = await make_authority(settings_for(each_pebble), store).replace_account()
+    assert view.url != before.url
+    after = store.account
+    assert after is not None
+    assert after == StoredAccount(after.key_pem, view.url)
+    assert after.key_pem != before.key_pem
+    await running.new_order(f"new.{hostname}")
+    with pytest.raises(AuthorityFault) as caught:
+        await running.read_order(order.url)
+    assert caught.value.kind is FaultKind.GONE
+
+
+async def test_account_is_not_replaced_while_it_is_valid(
+    pebble: PebbleProcess, make_authority: MakeAuthority
+) -> None:
+    store = MemoryAccountStore()
+    authority = make_authority(settings_for(pebble), store)
+    await authority.ensure_account()
+    before = store.account
+    with pytest.raises(AuthorityFault) as caught:
+        await authority.replace_account()
+    assert caught.value.kind is FaultKind.REFUSED
+    assert store.account == before
+
+
+async def test_account_is_replaced_by_the_one_that_a_killed_replacement_made(
+    pebble: PebbleProcess, make_authority: MakeAuthority
+) -> None:
+    store, made = MemoryAccountStore(), MemoryAccountStore()
+    for each in (store, made):
+        await make_authority(settings_for(pebble), each).ensure_account()
+    assert store.account is not None
+    assert made.account is not None
+    deactivate(pebble, store)
+    store.account = replace(store.account, next_key_pem=made.account.key_pem)
+    await make_authority(settings_for(pebble), store).replace_account()
+    assert store.account == made.account
+
+
+async def test_account_is_replaced_by_another_when_the_next_key_is_refused_too(
+    pebble: PebbleProcess, make_authority: MakeAuthority
+) -> None:
+    store, made = MemoryAccountStore(), MemoryAccountStore()
+    for each in (store, made):
+        await make_authority(settings_for(pebble), each).ensure_account()
+        deactivate(pebble, each)
+    assert store.account is not None
+    assert made.account is not None
+    before = store.account
+    store.account = replace(before, next_key_pem=made.account.key_pem)
+    await make_authority(settings_for(pebble), store).replace_account()
+    assert store.account.key_pem not in (before.key_pem, made.account.key_pem)
+    assert (await make_authority(settings_for(pebble), store).describe_account()).status == "valid"

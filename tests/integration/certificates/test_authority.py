@@ -143,7 +143,7 @@ async def test_validation_fails_in_the_words_of_the_ca_without_a_record(
     pending = await authority.read_authorization(url)
     assert (pending.hostname, pending.status, pending.problem) == (hostname, "pending", None)
     assert pending.challenge_url is not None
-    await authority.answer_challenge(pending.challenge_url)
+    await authority.answer_challenge(pending.challenge_url, pending.key_thumbprint)
     failed = await until(
         lambda: authority.read_authorization(url), lambda view: view.status != "pending"
     )

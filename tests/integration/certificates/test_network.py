@@ -12,29 +12,30 @@ from itertools import count
 import pytest
 
 from gateway.certificates.accounts import StoredAccount
-from gateway.certificates.authority import Authority, AuthoritySettings
-from gateway.certificates.authority.caller import DIRECTORY_SECONDS, Caller
-from gateway.certificates.authority.faults import Operation
+from gateway.certificates.authority import Authority
 from gateway.certificates.authority.network import MAX_BODY_BYTES, MAX_NONCE_RETRIES, Network, Post
 from gateway.certificates.authority.replies import Reply
 from gateway.certificates.authority.signing import load_signer
 from gateway.certificates.keys import KeyType, new_private_key
+from gateway.certificates.leases import LeaseOver, guarded_by
 from gateway.certificates.orders import AuthorityFault, FaultKind
 from tests.integration.certificates.issuing import MemoryAccountStore
 from tests.integration.certificates.scripted import (
     CUT,
+    NEW_NONCE,
     ScriptedCa,
     Seen,
     answer,
     bad_nonce,
+    directory,
     scripted_ca,
+    scripted_settings,
 )
 from tests.lab.ports import LOOPBACK
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 SIGNER = load_signer(new_private_key(KeyType.ECDSA_P256), "http://ca.example.test/account/1")
 READ, WRITE = b"", b'{"identifiers":[]}'
-NEW_NONCE = answer(200, nonce="bm9uY2U0")
 
 
 @pytest.fixture
@@ -95,14 +96,14 @@ def test_rejected_nonce_is_replaced_by_a_new_one_when_the_error_has_none(network
     assert nonces(ca.seen) == ["bm9uY2U0", "CCCC"]
 
 
-def test_request_is_made_eleven_times_at_most(network: Network) -> None:
+def test_request_is_made_fifty_one_times_at_most(network: Network) -> None:
     steps = [NEW_NONCE, *[bad_nonce("AAAA")] * (MAX_NONCE_RETRIES + 1)]
     with scripted_ca(steps) as ca:
         assert post(network, ca, WRITE).status == 400
-    assert len(nonces(ca.seen)) == 11
+    assert len(nonces(ca.seen)) == 51
 
 
-def test_request_succeeds_the_eleventh_time(network: Network) -> None:
+def test_request_succeeds_the_fifty_first_time(network: Network) -> None:
     steps = [NEW_NONCE, *[bad_nonce("AAAA")] * MAX_NONCE_RETRIES, answer(200, b"{}")]
     with scripted_ca(steps) as ca:
         assert post(network, ca, WRITE).status == 200
@@ -222,6 +223,12 @@ def test_answer_may_have_the_greatest_length(network: Network) -> None:
         assert len(network.get(ca.url, soon()).body) == MAX_BODY_BYTES
 
 
+def test_repeated_header_is_kept_whole(network: Network) -> None:
+    step = answer(200, link="<a>").replace(b"link: <a>", b"Link: <a>\r\nLINK: <b>")
+    with scripted_ca([step]) as ca:
+        assert network.get(ca.url, soon()).headers["link"] == "<a>, <b>"
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirect_is_not_followed(network: Network, status: int) -> None:
     with scripted_ca([answer(status, location="/elsewhere")]) as ca:
@@ -249,95 +256,47 @@ def test_url_of_another_kind_is_not_asked(network: Network, url: str) -> None:
     assert caught.value.kind is FaultKind.UNREACHABLE
 
 
-def directory(ca: ScriptedCa) -> bytes:
-    names = ("newNonce", "newAccount", "newOrder")
-    entries = {name: f"{ca.url}/{name}" for name in names}
-    return answer(200, json.dumps({**entries, "meta": {"website": "x"}}).encode())
+class Lapsed(LeaseOver):
+    """What the guard of these tests raises."""
 
 
-class Clock:
-    """A clock that the test sets."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
+def lapse() -> None:
+    raise Lapsed
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+@pytest.mark.parametrize("known_nonces", [0, 1])
+def test_nothing_is_sent_when_the_lease_is_over(network: Network, known_nonces: int) -> None:
+    steps = [NEW_NONCE, answer(200, b"{}", nonce="AAAA")] * known_nonces
+    with scripted_ca(steps) as ca:
+        for _ in range(known_nonces):
+            post(network, ca, WRITE)
+        before = len(ca.seen)
+        with guarded_by(lapse), pytest.raises(Lapsed):
+            post(network, ca, WRITE)
+        assert len(ca.seen) == before
 
 
-@pytest.fixture
-def timed_network(clock: Clock) -> Iterator[Network]:
-    """A network whose time stands still unless the test moves it."""
-    network = new_network(clock)
-    yield network
-    network.close()
+def test_request_is_not_sent_again_when_the_lease_ran_out_meanwhile(network: Network) -> None:
+    calls: list[None] = []
+
+    def lapse_at_the_third() -> None:
+        calls.append(None)
+        if len(calls) == 3:
+            raise Lapsed
+
+    with scripted_ca([NEW_NONCE, bad_nonce("AAAA")]) as ca:
+        with guarded_by(lapse_at_the_third), pytest.raises(Lapsed):
+            post(network, ca, WRITE)
+        assert len(nonces(ca.seen)) == 1
 
 
-def new_caller(network: Network, ca: ScriptedCa, clock: Clock) -> Caller:
-    return Caller(network, f"{ca.url}/dir", now_utc=lambda: NOW, monotonic=clock)
-
-
-def test_directory_is_read_once_an_hour(timed_network: Network, clock: Clock) -> None:
+async def test_lease_is_looked_at_in_the_threads_of_an_authority() -> None:
     with scripted_ca([]) as ca:
-        ca.steps += [directory(ca), NEW_NONCE, *[answer(200, b"{}", nonce="AAAA")] * 2]
-        ca.steps += [directory(ca), answer(200, b"{}")]
-        caller = new_caller(timed_network, ca, clock)
-        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
-        clock.seconds = DIRECTORY_SECONDS - 1
-        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
-        clock.seconds = DIRECTORY_SECONDS
-        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
-        paths = [one.path for one in ca.seen]
-    assert paths == ["/dir", "/newNonce", "/newOrder", "/newOrder", "/dir", "/newOrder"]
-
-
-@pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b"{}", b'{"newNonce":5}'])
-def test_directory_that_is_none_is_the_fault_of_the_server(
-    timed_network: Network, clock: Clock, body: bytes
-) -> None:
-    with scripted_ca([answer(200, body)]) as ca, pytest.raises(AuthorityFault) as caught:
-        new_caller(timed_network, ca, clock).read_directory()
-    assert caught.value.kind is FaultKind.SERVER_ERROR
-
-
-@pytest.mark.parametrize(
-    ("refusal", "kind", "retry_after_seconds"),
-    [
-        (answer(503, retry_after="Sun, 29 Nov 2026 12:05:00 GMT"), FaultKind.SERVER_ERROR, 300),
-        (answer(429, retry_after="9"), FaultKind.RATE_LIMITED, 9),
-        (answer(404), FaultKind.MALFORMED, None),
-        (answer(200), FaultKind.SERVER_ERROR, None),
-    ],
-)
-def test_fault_is_that_of_the_nonce_when_the_ca_hands_out_none(
-    timed_network: Network,
-    clock: Clock,
-    refusal: bytes,
-    kind: FaultKind,
-    retry_after_seconds: float | None,
-) -> None:
-    with scripted_ca([]) as ca:
-        ca.steps += [directory(ca), refusal]
-        caller = new_caller(timed_network, ca, clock)
-        with pytest.raises(AuthorityFault) as caught:
-            caller.call(Operation.READ_ORDER, f"{ca.url}/order", READ, SIGNER)
-    assert (caught.value.kind, caught.value.retry_after_seconds) == (kind, retry_after_seconds)
-
-
-def test_conflict_keeps_the_words_of_the_ca(timed_network: Network, clock: Clock) -> None:
-    body = b'{"type":"urn:ietf:params:acme:error:alreadyReplaced","detail":"replaced before"}'
-    with scripted_ca([]) as ca:
-        ca.steps += [directory(ca), NEW_NONCE, answer(409, body)]
-        caller = new_caller(timed_network, ca, clock)
-        with pytest.raises(AuthorityFault) as caught:
-            caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
-    assert caught.value.kind is FaultKind.MALFORMED
-    assert caught.value.detail == "alreadyReplaced: replaced before"
+        authority = Authority(scripted_settings(ca), MemoryAccountStore())
+        with guarded_by(lapse), pytest.raises(Lapsed):
+            await authority.ensure_account()
+        await authority.close()
+        assert ca.seen == []
 
 
 async def test_account_is_refused_when_it_was_deactivated() -> None:
@@ -345,7 +304,7 @@ async def test_account_is_refused_when_it_was_deactivated() -> None:
         ca.steps += [directory(ca), NEW_NONCE]
         ca.steps += [answer(200, b'{"status":"deactivated"}', location=f"{ca.url}/account/1")]
         store = MemoryAccountStore()
-        authority = Authority(settings(ca), store)
+        authority = Authority(scripted_settings(ca), store)
         with pytest.raises(AuthorityFault) as caught:
             await authority.ensure_account()
         await authority.close()
@@ -358,20 +317,9 @@ async def test_certificate_that_is_not_pem_is_the_fault_of_the_server(body: byte
     with scripted_ca([]) as ca:
         ca.steps += [directory(ca), NEW_NONCE, answer(200, body)]
         account = StoredAccount(new_private_key(KeyType.ECDSA_P256), f"{ca.url}/account/1")
-        authority = Authority(settings(ca), MemoryAccountStore(account))
+        authority = Authority(scripted_settings(ca), MemoryAccountStore(account))
         with pytest.raises(AuthorityFault) as caught:
             await authority.fetch_certificate(f"{ca.url}/certificate/1")
         await authority.close()
     assert caught.value.kind is FaultKind.SERVER_ERROR
     assert ca.seen[-1].headers["accept"] == "application/pem-certificate-chain"
-
-
-def settings(ca: ScriptedCa) -> AuthoritySettings:
-    return AuthoritySettings(
-        directory_url=f"{ca.url}/dir",
-        ca_bundle=None,
-        contact=(),
-        eab_key_id=None,
-        eab_hmac_key=None,
-        user_agent="gateway-tests/1",
-    )

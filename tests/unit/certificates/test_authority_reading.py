@@ -9,11 +9,25 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gateway.certificates.authority.faults import Operation
-from gateway.certificates.authority.reading import new_location, read_authorization, read_order
+from gateway.certificates.authority.reading import (
+    MAX_HOSTNAMES,
+    new_location,
+    read_account,
+    read_authorization,
+    read_order,
+    read_renewal_info,
+)
 from gateway.certificates.authority.replies import Reply
 from gateway.certificates.authority.signing import load_signer
 from gateway.certificates.keys import KeyType, new_private_key
-from gateway.certificates.orders import AuthorityFault, AuthorizationView, FaultKind, OrderView
+from gateway.certificates.orders import (
+    AccountView,
+    AuthorityFault,
+    AuthorizationView,
+    FaultKind,
+    OrderView,
+    RenewalInfo,
+)
 from tests.unit.certificates.issuing import NOW
 from tests.unit.certificates.properties import untimed
 
@@ -67,7 +81,24 @@ def test_order_is_read() -> None:
         certificate_url=None,
         problem=None,
         retry_after_seconds=None,
+        hostnames=("relay.example.test",),
     )
+
+
+def test_names_of_an_order_are_few_and_fit_for_a_log() -> None:
+    names = ["Relay.example.test", "bad\r\n\u202ename", "x" * 300_000, *["more"] * 10_000]
+    identifiers = [{"type": "dns", "value": name} for name in names]
+    told = order({**ORDER, "identifiers": identifiers}).hostnames
+    assert told[:2] == ("relay.example.test", "bad name")
+    assert len(told) == MAX_HOSTNAMES
+    assert {len(name) for name in told[2:]} == {253, 4}
+
+
+def test_name_of_an_authorization_is_fit_for_a_log() -> None:
+    identifier = {"type": "dns", "value": "Bad\x00name." + "x" * 300_000}
+    told = authorization({**AUTHORIZATION, "identifier": identifier}).hostname
+    assert told.startswith("bad name.x")
+    assert len(told) == 253
 
 
 @pytest.mark.parametrize("status", ["deactivated", "expired", "revoked"])
@@ -132,6 +163,8 @@ def test_authorization_is_read_with_its_dns_challenge() -> None:
         txt_value=SIGNER.txt_value(TOKEN),
         problem=None,
         retry_after_seconds=3,
+        key_thumbprint=SIGNER.thumbprint,
+        is_refused=False,
     )
 
 
@@ -246,4 +279,155 @@ def test_location_is_answered() -> None:
 def test_location_that_is_missing_is_the_fault_of_the_server(headers: dict[str, str]) -> None:
     with pytest.raises(AuthorityFault) as caught:
         new_location(Operation.NEW_ORDER, Reply(201, headers, b""))
+    assert caught.value.kind is FaultKind.SERVER_ERROR
+
+
+def test_order_lists_its_hostnames_in_lower_case_and_no_other_identifiers() -> None:
+    identifiers = [
+        {"type": "dns", "value": "Relay.Example.Test"},
+        {"type": "ip", "value": "192.0.2.1"},
+        {"type": "dns", "value": 5},
+        {"type": "dns"},
+        "dns",
+        {"type": "dns", "value": "other.example.test"},
+    ]
+    view = order({**ORDER, "identifiers": identifiers})
+    assert view.hostnames == ("relay.example.test", "other.example.test")
+    assert order({**ORDER, "identifiers": None}).hostnames == ()
+
+
+def test_authorization_does_not_quote_what_the_challenge_is_proved_with() -> None:
+    body = copy.deepcopy(AUTHORIZATION)
+    plain = "abcdefghijklmnopqrstuvwx"
+    body["challenges"][0]["token"] = plain
+    secrets = [
+        plain,
+        TOKEN,
+        SIGNER.thumbprint,
+        f"{TOKEN}.{SIGNER.thumbprint}",
+        SIGNER.txt_value(TOKEN),
+        SIGNER.txt_value(plain),
+    ]
+    body["challenges"][2]["error"] = {
+        "type": "urn:ietf:params:acme:error:incorrectResponse",
+        "detail": f"Expected {', '.join(secrets)} at _acme-challenge.relay.example.test",
+    }
+    problem = authorization(body).problem
+    assert problem is not None
+    assert problem.startswith("incorrectResponse: Expected [hidden], [hidden], [hidden], ")
+    assert problem.endswith(" at _acme-challenge.relay.example.test")
+    assert not [secret for secret in secrets if secret in problem]
+
+
+WINDOW = {"start": "2026-12-01T00:00:00Z", "end": "2026-12-03T00:00:00Z"}
+START_MS, END_MS = 1796083200000, 1796256000000
+
+
+def renewal(body: object, **headers: str) -> RenewalInfo:
+    reply = Reply(
+        200, {name.replace("_", "-"): text for name, text in headers.items()}, _bytes(body)
+    )
+    return read_renewal_info(reply, NOW)
+
+
+def test_renewal_info_is_read() -> None:
+    body = {"suggestedWindow": WINDOW, "explanationURL": f"{CA}/why", "more": 1}
+    assert renewal(body, retry_after="21600") == RenewalInfo(START_MS, END_MS, f"{CA}/why", 21600)
+    assert renewal({"suggestedWindow": WINDOW}) == RenewalInfo(START_MS, END_MS)
+
+
+@pytest.mark.parametrize("url", [None, 5, "", "javascript:alert(1)", "https://a b/", "/why"])
+def test_renewal_info_has_no_explanation_that_is_no_url(url: object) -> None:
+    assert renewal({"suggestedWindow": WINDOW, "explanationURL": url}).explanation_url is None
+
+
+@pytest.mark.parametrize(
+    ("start", "milliseconds"),
+    [
+        ("2026-12-01T00:00:00Z", 0),
+        ("2026-12-01t00:00:00z", 0),
+        ("2026-12-01 00:00:00Z", 0),
+        ("2026-12-01T00:00:00-00:00", 0),
+        ("2026-12-01T02:00:00+02:00", 0),
+        ("2026-11-30T13:00:00-11:00", 0),
+        ("2026-12-01T00:00:00.5Z", 500),
+        ("2026-12-01T00:00:00.123456789Z", 123),
+        ("2026-12-01T00:00:00.9999Z", 999),
+    ],
+)
+def test_renewal_info_understands_every_way_to_write_a_moment(
+    start: str, milliseconds: int
+) -> None:
+    info = renewal({"suggestedWindow": {**WINDOW, "start": start}})
+    assert info.window_start_ms == START_MS + milliseconds
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        None,
+        1796083200,
+        "",
+        "soon",
+        "2026-12-01",
+        "2026-12-01T00:00:00",
+        "2026-12-01T00:00Z",
+        "2026-W49-2T00:00:00Z",
+        "20261201T000000Z",
+        "2026-12-32T00:00:00Z",
+        "2026-12-01T24:00:01Z",
+        "2026-12-01T00:00:00+24:00",
+        "2026-12-01T00:00:00.Z",
+        "2026-12-01T00:00:00Z\n",
+        "٢026-12-01T00:00:00Z",
+        WINDOW["end"],
+        "2026-12-04T00:00:00Z",
+    ],
+)
+def test_renewal_info_without_a_window_is_the_fault_of_the_server(start: object) -> None:
+    with pytest.raises(AuthorityFault) as caught:
+        renewal({"suggestedWindow": {**WINDOW, "start": start}})
+    assert caught.value.kind is FaultKind.SERVER_ERROR
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", {}, {"suggestedWindow": None}, {"suggestedWindow": [WINDOW]}]
+)
+def test_renewal_info_that_makes_no_sense_is_the_fault_of_the_server(body: object) -> None:
+    with pytest.raises(AuthorityFault) as caught:
+        renewal(body)
+    assert caught.value.kind is FaultKind.SERVER_ERROR
+
+
+@untimed
+@given(st.sampled_from(["start", "end"]), st.text(max_size=40) | VALUES)
+def test_renewal_info_with_any_moment_is_read_or_refused(key: str, value: object) -> None:
+    body = {"suggestedWindow": {**WINDOW, key: value}}
+    assert fault_kind(lambda: renewal(body)) in (None, FaultKind.SERVER_ERROR)
+
+
+def account(body: object) -> AccountView:
+    return read_account(Operation.READ_ACCOUNT, Reply(200, {}, _bytes(body)), SIGNER)
+
+
+def test_account_is_read() -> None:
+    contact = ["mailto:ops@example.test", 5, "mailto:two@example.test\n"]
+    assert account({"status": "valid", "contact": contact, "orders": f"{CA}/orders"}) == (
+        AccountView(
+            url=f"{CA}/account/1",
+            key_type="ecdsa-p256",
+            key_thumbprint=SIGNER.thumbprint,
+            status="valid",
+            contact=("mailto:ops@example.test", "mailto:two@example.test"),
+            orders_url=f"{CA}/orders",
+        )
+    )
+    assert account({"status": "revoked"}).contact == ()
+    assert account({"status": "deactivated", "orders": "/x"}).orders_url is None
+
+
+@pytest.mark.parametrize("body", [b"", {}, {"status": "pending"}])
+def test_account_that_makes_no_sense_is_the_fault_of_the_server(body: object) -> None:
+    with pytest.raises(AuthorityFault) as caught:
+        account(body)
     assert caught.value.kind is FaultKind.SERVER_ERROR

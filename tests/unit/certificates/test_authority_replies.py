@@ -1,5 +1,6 @@
 """What an HTTP answer says about itself: Retry-After, problem documents, foreign words."""
 
+import base64
 import unicodedata
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -7,12 +8,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gateway.certificates.authority.replies import (
+    HIDDEN,
     MAX_RETRY_AFTER_SECONDS,
     MAX_WORDS_CHARACTERS,
     Reply,
     one_line,
     read_problem,
     read_retry_after,
+    without_secrets,
 )
 from tests.unit.certificates.properties import untimed
 
@@ -113,3 +116,65 @@ def test_problem_has_no_more_than_ten_parts() -> None:
 )
 def test_success_is_2xx(status: int, is_success: bool) -> None:
     assert Reply(status, {}, b"").is_success is is_success
+
+
+TOKEN = "evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ-PCt92wr-oA"
+THUMBPRINT = "9jg46WB3rR_AHD-EBXdN7cBkH1WOu0tA3M9fm21mqTI"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (f"Expected {TOKEN}, got nothing", f"Expected {HIDDEN}, got nothing"),
+        (f'"{TOKEN}.{THUMBPRINT}"', f'"{HIDDEN}"'),
+        (f"value={THUMBPRINT};", f"value={HIDDEN};"),
+        ("invalid anti-replay nonce: 0a1b2c3d4e", f"invalid anti-replay nonce: {HIDDEN}"),
+        ("nonce=abcdef+/=", f"nonce={HIDDEN}"),
+        ('Nonce "abcdef" was used', f'Nonce "{HIDDEN}" was used'),
+        ('{"nonce":"abcdef"}', f'{{"nonce":"{HIDDEN}"}}'),
+        ("token QmFzZVNpeHR5Rm91cldpdGhvdXREaWdpdHM", f"token {HIDDEN}"),
+    ],
+)
+def test_words_hide_what_looks_like_a_secret(text: str, clean: str) -> None:
+    assert without_secrets(text) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "JWS has no anti-replay nonce",
+        "the nonce was rejected",
+        "CAA record for relay.cluster-a.example prevents issuance",
+        f"{'a1-' * 20}b.{'x' * 63}.example.test is blocked",
+        "3f9c0c0a7e3b4d1f9b1e7d6c5b4a39282716051f.example.test has no TXT record",
+        "certificate with serial 04A1B2C3D4E5F60718293A4B5C6D7E8F9001 is replaced",
+        "urn:ietf:params:acme:error:externalAccountRequired",
+        "unsupportedIdentifier or badSignatureAlgorithm",
+        "see https://ca.example.test/docs/rate-limits/#new-certificates-per-registered-domain",
+        "too many certificates (5) already issued for this exact set of identifiers in the last "
+        "168h0m0s, retry after 2026-12-01 07:08:09 UTC",
+    ],
+)
+def test_words_keep_what_an_operator_needs(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+# 256 bits are what CAs make tokens and nonces of; a run of them without any capital is impossible.
+@untimed
+@given(st.binary(min_size=32, max_size=48))
+def test_words_hide_secrets_of_any_bytes_unless_they_are_plain_words(raw: bytes) -> None:
+    secret = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    capitals = sum(one.isupper() for one in secret)
+    small = sum(one.islower() for one in secret)
+    digits = sum(one.isdigit() for one in secret)
+    is_plain = not capitals or not small or (not digits and capitals < 5)
+    assert (secret in without_secrets(f"got {secret}.")) is is_plain
+
+
+def test_words_hide_given_secrets_before_they_are_cut() -> None:
+    problem = read_problem({"detail": "x" * (MAX_WORDS_CHARACTERS - 3) + " plain-secret"})
+    assert problem is not None
+    told = problem.told(["plain-secret"])
+    assert "pla" not in told
+    assert len(told) == MAX_WORDS_CHARACTERS

@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from gateway.certificates.authority.signing import (
     ExternalAccountBinding,
     Signer,
+    contact_urls,
+    key_change,
     load_signer,
     registration,
 )
@@ -145,3 +147,50 @@ def test_binding_is_refused_when_its_secret_is_not_base64url(secret: str) -> Non
 
 def test_binding_shows_no_secret() -> None:
     assert "c2VjcmV0" not in repr(ExternalAccountBinding("kid-1", "c2VjcmV0"))
+
+
+KEY_CHANGE = "https://ca.example.test/key-change"
+
+
+@pytest.mark.parametrize("key_type", ["ecdsa-p256", "ecdsa-p384", "rsa-2048"])
+def test_key_change_is_signed_by_the_new_key_over_what_it_replaces(key_type: str) -> None:
+    old = load_signer(KEYS["ecdsa-p256"], ACCOUNT)
+    new = load_signer(new_private_key(KeyType(key_type)), None)
+    body = json.loads(key_change(old, new, KEY_CHANGE))
+    assert set(body) == {"protected", "payload", "signature"}
+    # As ordinary requests are signed with the keys, whose form other tests show.
+    _, by_new = signed(new)
+    _, by_old = signed(old.at(None))
+    assert json.loads(decode(body["protected"])) == {
+        "alg": by_new["alg"],
+        "jwk": by_new["jwk"],
+        "url": KEY_CHANGE,
+    }
+    assert json.loads(decode(body["payload"])) == {"account": ACCOUNT, "oldKey": by_old["jwk"]}
+    text = f"{body['protected']}.{body['payload']}".encode()
+    assert new.algorithm.verify(new.key.public_key().key, text, decode(body["signature"]))
+    assert not old.algorithm.verify(old.key.public_key().key, text, decode(body["signature"]))
+
+
+@pytest.mark.parametrize(
+    ("key_type", "told"),
+    [
+        ("ecdsa-p256", "ecdsa-p256"),
+        ("ecdsa-p384", "ecdsa-p384"),
+        ("rsa-2048", "rsa"),
+        ("rsa-3072", "rsa"),
+    ],
+)
+def test_key_says_of_what_type_it_is(key_type: str, told: str) -> None:
+    assert load_signer(KEYS[key_type], None).key_type == told
+
+
+def test_thumbprint_is_the_one_of_key_authorizations() -> None:
+    signer = load_signer(KEYS["ecdsa-p256"], ACCOUNT)
+    authorization = f"{TOKEN}.{signer.thumbprint}".encode()
+    expected = base64.urlsafe_b64encode(hashlib.sha256(authorization).digest()).rstrip(b"=")
+    assert signer.txt_value(TOKEN) == expected.decode()
+
+
+def test_bare_addresses_become_urls() -> None:
+    assert contact_urls(("ops@example.test", "tel:+1")) == ["mailto:ops@example.test", "tel:+1"]

@@ -8,22 +8,24 @@ import pytest
 
 from gateway.certificates import debts, events, machine
 from gateway.certificates.events import Command
-from gateway.certificates.machine import Moment
+from gateway.certificates.moves import Moment
 from gateway.certificates.orders import FaultKind, OrderView
 from gateway.certificates.states import Debt, DebtKind, Issuance, State
 
-REQUESTED = machine.request("i", Moment(0, 0))
+NEW = machine.request("i", Moment(0, 0))
+REQUESTED = replace(NEW, directory_url="directory")
 ORDERED = replace(
     REQUESTED, state=State.ORDERED, order_url="order", authorization_url="authorization"
 )
 LOCATED = replace(
     ORDERED, challenge_zone="example", challenge_name="_acme-challenge.a", challenge_value="txt"
 )
-FAILED = replace(REQUESTED, state=State.FAILED)
+FAILED = replace(NEW, state=State.FAILED)
+ELSEWHERE = replace(NEW, passed_over={"directory": 9}, changed_at_ms=5)
 
 RECORD = Debt(DebtKind.CHALLENGE_RECORD, zone="example", name="_acme-challenge.a", value="txt")
-ORDER = Debt(DebtKind.ORDER, url="order")
-AUTHORIZATION = Debt(DebtKind.AUTHORIZATION, url="authorization")
+ORDER = Debt(DebtKind.ORDER, url="order", directory_url="directory")
+AUTHORIZATION = Debt(DebtKind.AUTHORIZATION, url="authorization", directory_url="directory")
 
 PLACED = events.OrderSeen(OrderView("order", "pending", ("authorization",), "finalize"))
 SILENCE = events.AuthorityFailed(FaultKind.UNREACHABLE, "no answer")
@@ -38,6 +40,7 @@ SILENCE = events.AuthorityFailed(FaultKind.UNREACHABLE, "no answer")
         (ORDERED, FAILED, (AUTHORIZATION,)),
         (replace(ORDERED, authorization_url=None), FAILED, (ORDER,)),
         (REQUESTED, FAILED, ()),
+        (ORDERED, ELSEWHERE, (replace(AUTHORIZATION, due_at_ms=5 + debts.LEFT_BEHIND_MS),)),
     ],
 )
 def test_step_owes_the_record_to_come_and_the_order_it_drops(

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import given, strategies as st
 
@@ -18,6 +19,7 @@ from gateway.certificates.keys import (
     check_certificate,
     csr_for,
     new_private_key,
+    renewal_id,
 )
 from tests.unit.certificates.issuing import DAY, NOW, load_key, new_root, pem
 from tests.unit.certificates.properties import untimed
@@ -269,3 +271,66 @@ def test_refusal_shows_no_key() -> None:
     with pytest.raises(CertificateWrong) as caught:
         check_certificate(NOT_A_CHAIN["a key in it"], KEY, HOSTNAME, NOW)
     assert "PRIVATE" not in str(caught.value)
+
+
+def _with_serial(serial: int, key_identifier: bytes | None) -> str:
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([]))
+        .issuer_name(ROOT.certificate.subject)
+        .public_key(load_key(KEY).public_key())
+        .not_valid_before(NOW)
+        .not_valid_after(NOW + DAY)
+        .serial_number(serial)
+    )
+    if key_identifier is not None:
+        extension = x509.AuthorityKeyIdentifier(key_identifier or None, None, None)
+        builder = builder.add_extension(extension, critical=False)
+    return pem(builder.sign(ROOT.key, SHA256()), ROOT.certificate)
+
+
+# The first is RFC 9773's own example (4.1).
+@pytest.mark.parametrize(
+    ("serial", "key_identifier", "name"),
+    [
+        (
+            0x8765432121,
+            "69885b6b87464041e1b37b847ba0ae2cde01c8d4",
+            "aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyEh",
+        ),
+        (
+            0x87654321,
+            "69885b6b87464041e1b37b847ba0ae2cde01c8d4",
+            "aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyE",
+        ),
+        (0x7F, "00", "AA.fw"),
+        (0x80, "ff", "_w.AIA"),
+        (0x100, "00", "AA.AQA"),
+        (2**159 - 1, "00", "AA.f_________________________8"),
+    ],
+)
+def test_renewal_name_is_made_of_the_issuers_key_and_the_serial_number(
+    serial: int, key_identifier: str, name: str
+) -> None:
+    assert renewal_id(_with_serial(serial, bytes.fromhex(key_identifier))) == name
+
+
+@pytest.mark.parametrize("key_identifier", [None, b""])
+def test_renewal_name_is_none_without_the_issuers_key(key_identifier: bytes | None) -> None:
+    assert renewal_id(_with_serial(1, key_identifier)) is None
+
+
+@pytest.mark.parametrize("chain", ["", "no certificate", NOT_A_CHAIN["bad DER"]])
+def test_renewal_name_is_none_of_what_is_no_certificate(chain: str) -> None:
+    assert renewal_id(chain) is None
+
+
+@untimed
+@given(st.integers(1, 2**159 - 1))
+def test_renewal_name_has_the_serial_number_as_der_does(serial: int) -> None:
+    name = renewal_id(_with_serial(serial, b"key"))
+    assert name is not None
+    raw = base64.urlsafe_b64decode(name.partition(".")[2] + "==")
+    certificate = x509.load_pem_x509_certificate(_with_serial(serial, b"key").encode())
+    # INTEGER, its length, its bytes.
+    assert bytes([2, len(raw)]) + raw in certificate.public_bytes(Encoding.DER)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings, strategies as st
 
-from gateway.certificates import events, machine
+from gateway.certificates import events, machine, moves
 from gateway.certificates.events import Command
-from gateway.certificates.machine import Moment, Step, Unexpected, advance, request
+from gateway.certificates.machine import Unexpected, advance, request
+from gateway.certificates.moves import Moment
 from gateway.certificates.orders import AuthorizationView, FaultKind, OrderView
 from gateway.certificates.states import Issuance, Reason, State, StoredCertificate
 
 NOW = Moment(1_700_000_000_000, 0.5)
-CERTIFICATE = StoredCertificate("i", "chain", "sealed", 0, 9, 5, 6, "01", "issuer", "directory")
+CERTIFICATE = StoredCertificate(
+    "i", "chain", "sealed", 0, 9, 5, 6, 5, "01", "issuer", "directory", 7
+)
 
 
 def order(status: str, **changes: object) -> OrderView:
@@ -30,7 +31,9 @@ def authorization(status: str, **changes: object) -> AuthorizationView:
 
 def issuance(state: State, **changes: object) -> Issuance:
     """An issuance as it stands when it has come to `state` the smooth way."""
-    fresh = replace(request("i", NOW), sealed_key="sealed", csr="csr", state=state)
+    fresh = replace(
+        request("i", NOW), directory_url="directory", sealed_key="sealed", csr="csr", state=state
+    )
     if state is not State.REQUESTED:
         fresh = replace(fresh, order_url="order", finalize_url="finalize")
     if state in {State.PUBLISHED, State.PROPAGATED, State.VALIDATING}:
@@ -47,6 +50,7 @@ def issuance(state: State, **changes: object) -> Issuance:
 
 def test_smooth_issuance_passes_through_every_state_in_order() -> None:
     answers = {
+        Command.CHOOSE_AUTHORITY: events.AuthorityChosen("directory", takes_replaces=False),
         Command.MAKE_KEY: events.KeyMade("sealed", "csr"),
         Command.PLACE_ORDER: events.OrderSeen(order("pending")),
         Command.READ_AUTHORIZATION: events.AuthorizationSeen(authorization("pending")),
@@ -84,6 +88,7 @@ def test_smooth_issuance_passes_through_every_state_in_order() -> None:
 
 
 DUE = [
+    (issuance(State.REQUESTED, directory_url=None), Command.CHOOSE_AUTHORITY),
     (issuance(State.REQUESTED, sealed_key=None), Command.MAKE_KEY),
     (issuance(State.REQUESTED), Command.PLACE_ORDER),
     (issuance(State.ORDERED), Command.READ_ORDER),
@@ -136,7 +141,8 @@ ORDERS = [
         Command.FETCH_CERTIFICATE,
     ),
     (issuance(State.FINALIZING), order("processing"), State.FINALIZING, None),
-    (issuance(State.FINALIZING), order("ready"), State.READY, Command.FINALIZE),
+    (issuance(State.FINALIZING), order("ready"), State.FINALIZING, None),
+    (issuance(State.FINALIZING, looks=8), order("ready"), State.FINALIZING, Command.FINALIZE),
     (issuance(State.ORDERED), order("invalid"), State.FAILED, None),
     (issuance(State.ORDERED), order("pending", authorization_urls=()), State.FAILED, None),
     (issuance(State.FINALIZING), order("valid"), State.FAILED, None),
@@ -157,8 +163,8 @@ AUTHORIZATIONS = [
     (
         State.ORDERED,
         authorization("pending", challenge_status="processing"),
-        State.VALIDATING,
-        None,
+        State.ORDERED,
+        Command.LOCATE_CHALLENGE,
     ),
     (State.ORDERED, authorization("pending", challenge_url=None), State.FAILED, None),
     (State.ORDERED, authorization("invalid"), State.FAILED, None),
@@ -186,8 +192,7 @@ FAULTS = [
     (FaultKind.SERVER_ERROR, State.WAITING, Reason.AUTHORITY_UNAVAILABLE),
     (FaultKind.RATE_LIMITED, State.WAITING, Reason.RATE_LIMITED),
     (FaultKind.ACCOUNT_REFUSED, State.WAITING, Reason.AUTHORITY_REFUSED),
-    (FaultKind.ACCOUNT_MISSING, State.WAITING, Reason.AUTHORITY_UNAVAILABLE),
-    (FaultKind.GONE, State.WAITING, Reason.AUTHORITY_UNAVAILABLE),
+    (FaultKind.BUSY, State.WAITING, Reason.AUTHORITY_UNAVAILABLE),
     (FaultKind.REFUSED, State.FAILED, Reason.AUTHORITY_REFUSED),
     (FaultKind.BAD_CSR, State.FAILED, Reason.ISSUANCE_FAILED),
 ]
@@ -204,19 +209,64 @@ def test_fault_of_the_authority_waits_or_fails_with_its_words(
 
 
 @pytest.mark.parametrize("kind", [FaultKind.ACCOUNT_MISSING, FaultKind.GONE])
-def test_vanished_order_is_placed_anew_with_the_same_key(kind: FaultKind) -> None:
+def test_vanished_order_is_placed_anew_with_a_new_key(kind: FaultKind) -> None:
     lost = advance(issuance(State.VALIDATING), events.AuthorityFailed(kind, "gone"), NOW).issuance
     again = advance(lost, events.Due(), NOW)
-    assert again.command is Command.PLACE_ORDER
-    assert again.issuance.sealed_key == "sealed"
-    assert again.issuance.order_url is None
+    assert again.command is Command.CHOOSE_AUTHORITY
+    placing = advance(again.issuance, events.AuthorityChosen("directory", False), NOW)
+    assert placing.command is Command.MAKE_KEY
+    assert (placing.issuance.sealed_key, placing.issuance.order_url) == (None, None)
+
+
+@pytest.mark.parametrize("kind", [FaultKind.ACCOUNT_MISSING, FaultKind.GONE])
+@pytest.mark.parametrize("state", [State.READY, State.FINALIZING])
+def test_order_that_vanishes_after_the_csr_fails(kind: FaultKind, state: State) -> None:
+    # A certificate may have been issued for it: the next one is not ordered a second later.
+    after = advance(issuance(state), events.AuthorityFailed(kind, "gone"), NOW).issuance
+    assert (after.state, after.failures) == (State.FAILED, 1)
+
+
+def test_orders_that_vanish_one_after_the_other_are_placed_ever_more_slowly() -> None:
+    current, pauses = issuance(State.ORDERED), []
+    for _ in range(20):
+        lost = advance(current, events.AuthorityFailed(FaultKind.GONE, "gone"), NOW).issuance
+        pauses.append(lost.due_at_ms - NOW.now_ms)
+        asking = advance(lost, events.Due(), NOW).issuance
+        keyed = replace(asking, directory_url="directory", sealed_key="s", csr="c")
+        current = advance(keyed, events.OrderSeen(order("pending")), NOW).issuance
+        assert (current.state, current.faults) == (State.ORDERED, 0)
+    assert pauses == sorted(pauses)
+    assert pauses[0] < 1_001
+    assert pauses[-1] > moves.LONGEST_FAILURE_MS * 0.7
+
+
+def test_order_that_is_ready_again_after_the_csr_is_finalized_at_a_polls_pace() -> None:
+    current, sent, moment = issuance(State.FINALIZING), 0, NOW
+    for _ in range(60):
+        moment = Moment(current.due_at_ms, 0.5)
+        step = advance(current, events.Due(), moment)
+        step = advance(step.issuance, events.OrderSeen(order("ready")), moment)
+        if step.command is Command.FINALIZE:
+            sent += 1
+            step = advance(step.issuance, events.Finalized(order("processing")), moment)
+        current = step.issuance
+        assert current.state is State.FINALIZING
+    assert 0 < sent <= (moment.now_ms - NOW.now_ms) / 4_000
+    late = Moment(NOW.now_ms + moves.PROCESSING_BOUND_MS, 0)
+    assert advance(current, events.OrderSeen(order("processing")), late).issuance.state is (
+        State.FAILED
+    )
 
 
 def test_rate_limit_holds_for_as_long_as_the_authority_says() -> None:
     event = events.AuthorityFailed(FaultKind.RATE_LIMITED, "slow down", 3_600)
     after = advance(issuance(State.REQUESTED), event, NOW).issuance
-    assert after.due_at_ms == NOW.now_ms + 3_600_000
+    assert after.told_until_ms == NOW.now_ms + 3_600_000
     assert after.failures == 0
+    # Looked at sooner: the ledger knows whether it still holds.
+    assert after.due_at_ms == NOW.now_ms + moves.LONGEST_REST_MS
+    ordered = advance(issuance(State.READY), event, NOW).issuance
+    assert ordered.due_at_ms == NOW.now_ms + 3_600_000
 
 
 def test_finalize_too_early_looks_at_the_order_again() -> None:
@@ -231,15 +281,15 @@ def test_finalize_that_leaves_the_order_ready_is_not_repeated_at_once() -> None:
     after = advance(before, events.Finalized(order("ready")), NOW)
     assert after.command is None
     assert after.issuance.due_at_ms > NOW.now_ms
-    late = Moment(NOW.now_ms + machine.VALIDATION_BOUND_MS, 0)
+    late = Moment(NOW.now_ms + moves.VALIDATION_BOUND_MS, 0)
     assert advance(before, events.Finalized(order("ready")), late).issuance.state is State.FAILED
 
 
 def test_processing_goes_on_for_hours_but_not_for_ever() -> None:
     seen = events.OrderSeen(order("processing"))
-    hours = Moment(NOW.now_ms + machine.PROCESSING_BOUND_MS - 1, 0)
+    hours = Moment(NOW.now_ms + moves.PROCESSING_BOUND_MS - 1, 0)
     assert advance(issuance(State.FINALIZING), seen, hours).issuance.state is State.FINALIZING
-    day = Moment(NOW.now_ms + machine.PROCESSING_BOUND_MS, 0)
+    day = Moment(NOW.now_ms + moves.PROCESSING_BOUND_MS, 0)
     assert advance(issuance(State.FINALIZING), seen, day).issuance.state is State.FAILED
 
 
@@ -255,6 +305,20 @@ def test_challenge_answered_twice_is_left_to_the_authorization() -> None:
     assert after.state is State.VALIDATING
 
 
+def test_coming_forward_ends_a_row_of_faults() -> None:
+    tired = issuance(State.PUBLISHED, faults=9, away=2)
+    looked = advance(tired, events.PropagationSeen(("192.0.2.1:53",)), NOW).issuance
+    assert (looked.faults, looked.away) == (9, 2)
+    fresh = advance(tired, events.PropagationSeen(()), NOW).issuance
+    assert (fresh.state, fresh.faults, fresh.away) == (State.PROPAGATED, 0, 0)
+
+
+def test_retry_after_of_a_poll_ends_with_what_is_waited_for() -> None:
+    seen = events.OrderSeen(order("processing", retry_after_seconds=31_536_000.0))
+    after = advance(issuance(State.FINALIZING), seen, NOW).issuance
+    assert after.due_at_ms == NOW.now_ms + moves.PROCESSING_BOUND_MS
+
+
 def test_passing_faults_back_off_and_keep_the_order() -> None:
     current, pauses = issuance(State.VALIDATING), []
     for _ in range(15):
@@ -265,7 +329,7 @@ def test_passing_faults_back_off_and_keep_the_order() -> None:
         assert current.order_url == "order"
     assert pauses == sorted(pauses)
     assert pauses[0] < 1_001
-    assert pauses[-1] <= machine.LONGEST_FAULT_MS
+    assert pauses[-1] <= moves.LONGEST_FAULT_MS
 
 
 def test_failures_back_off_from_a_minute_to_six_hours_with_a_new_key_each() -> None:
@@ -275,8 +339,8 @@ def test_failures_back_off_from_a_minute_to_six_hours_with_a_new_key_each() -> N
         pauses.append(failed.due_at_ms - NOW.now_ms)
         assert failed.sealed_key is None
         current = issuance(State.ORDERED, failures=failed.failures)
-    assert 0.8 * machine.FIRST_FAILURE_MS <= pauses[0] <= machine.FIRST_FAILURE_MS
-    assert 0.8 * machine.LONGEST_FAILURE_MS <= pauses[-1] <= machine.LONGEST_FAILURE_MS
+    assert 0.8 * moves.FIRST_FAILURE_MS <= pauses[0] <= moves.FIRST_FAILURE_MS
+    assert 0.8 * moves.LONGEST_FAILURE_MS <= pauses[-1] <= moves.LONGEST_FAILURE_MS
 
 
 def test_propagation_is_looked_at_quickly_then_slower_and_bounded() -> None:
@@ -286,7 +350,7 @@ def test_propagation_is_looked_at_quickly_then_slower_and_bounded() -> None:
         current = advance(current, seen, NOW).issuance
         pauses.append(current.due_at_ms - NOW.now_ms)
     assert pauses[:3] == [25, 50, 100]
-    assert pauses[-1] == machine.LONGEST_LOOK_MS
+    assert pauses[-1] == moves.LONGEST_LOOK_MS
     late = Moment(NOW.now_ms + machine.PROPAGATION_BOUND_MS, 0)
     held = advance(current, seen, late).issuance
     assert (held.state, held.reason) == (State.WAITING, Reason.ZONE_UNAVAILABLE)
@@ -303,7 +367,7 @@ def test_retry_after_of_the_authority_sets_the_next_look(looks: int) -> None:
 
 
 def test_undecided_validation_fails_after_its_bound() -> None:
-    late = Moment(NOW.now_ms + machine.VALIDATION_BOUND_MS, 0)
+    late = Moment(NOW.now_ms + moves.VALIDATION_BOUND_MS, 0)
     seen = events.AuthorizationSeen(authorization("pending"))
     assert advance(issuance(State.VALIDATING), seen, late).issuance.state is State.FAILED
 
@@ -330,84 +394,6 @@ def test_broken_step_waits_and_names_the_incident() -> None:
     assert "abc" in (step.issuance.message or "")
 
 
-ORDER_ANSWERS: list[events.Event] = [
-    events.OrderSeen(order(status, certificate_url="certificate"))
-    for status in ("pending", "ready", "processing", "valid", "invalid")
-]
-AUTHORITY_FAULTS: list[events.Event] = [events.AuthorityFailed(kind, "words") for kind in FaultKind]
-ZONE_FAULTS: list[events.Event] = [events.ZoneFailed("words", 1.0), events.ZoneFailed("words")]
-ANSWERS: dict[Command, list[events.Event]] = {
-    Command.MAKE_KEY: [events.KeyMade("sealed", "csr")],
-    Command.PLACE_ORDER: [*ORDER_ANSWERS, *AUTHORITY_FAULTS],
-    Command.READ_ORDER: [*ORDER_ANSWERS, *AUTHORITY_FAULTS],
-    Command.READ_AUTHORIZATION: [
-        *(
-            events.AuthorizationSeen(authorization(status))
-            for status in ("pending", "valid", "invalid", "expired")
-        ),
-        *AUTHORITY_FAULTS,
-    ],
-    Command.LOCATE_CHALLENGE: [events.ChallengeLocated("example", "name"), *ZONE_FAULTS],
-    Command.PUBLISH_CHALLENGE: [events.ChallengePublished(), *ZONE_FAULTS],
-    Command.CHECK_PROPAGATION: [
-        events.PropagationSeen(()),
-        events.PropagationSeen(("192.0.2.1:53",)),
-        *ZONE_FAULTS,
-    ],
-    Command.ANSWER_CHALLENGE: [events.ChallengeAnswered(), *AUTHORITY_FAULTS],
-    Command.FINALIZE: [
-        *(
-            events.Finalized(order(status, certificate_url="certificate"))
-            for status in ("ready", "processing", "valid", "invalid")
-        ),
-        *AUTHORITY_FAULTS,
-    ],
-    Command.FETCH_CERTIFICATE: [
-        events.CertificateFetched(CERTIFICATE),
-        events.CertificateRejected("wrong"),
-        *AUTHORITY_FAULTS,
-    ],
-}
-"""Every way in which each command can end, crashes apart: those are a `Due` instead."""
-
-
 def test_unlisted_pairs_of_state_and_event_raise() -> None:
     with pytest.raises(Unexpected, match="KeyMade in state validating"):
         advance(issuance(State.VALIDATING), events.KeyMade("sealed", "csr"), NOW)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.integers())
-def test_any_walk_keeps_what_the_next_process_needs(seed: int) -> None:
-    choose = random.Random(seed)  # noqa: S311 (a walk, not a secret)
-    now_ms = NOW.now_ms
-    step = Step(request("i", NOW))
-    for _ in range(80):
-        now_ms += choose.choice([0, 30, 5_000, 700_000])
-        possible: list[events.Event] = [events.Due(), events.StepBroke("abc")]
-        if step.command is None:
-            possible = [events.Due()]
-        else:
-            possible += 3 * ANSWERS[step.command]
-        step = advance(step.issuance, choose.choice(possible), Moment(now_ms, choose.random()))
-        check(step, now_ms)
-
-
-def check(step: Step, now_ms: int) -> None:
-    current = step.issuance
-    assert Issuance.from_json(current.to_json()) == current
-    if step.command is Command.PLACE_ORDER:
-        assert current.sealed_key
-        assert current.csr
-    if step.command in {Command.READ_ORDER, Command.FINALIZE}:
-        assert current.order_url
-        assert current.finalize_url
-    if step.command in {Command.PUBLISH_CHALLENGE, Command.CHECK_PROPAGATION}:
-        assert current.challenge_name
-        assert current.challenge_value
-    if step.command is Command.FETCH_CERTIFICATE:
-        assert current.certificate_url
-    if current.state in {State.WAITING, State.FAILED}:
-        assert current.reason
-        assert current.message
-        assert current.due_at_ms > now_ms

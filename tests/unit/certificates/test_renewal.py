@@ -19,7 +19,8 @@ def test_renewal_starts_before_clients_ask_and_both_before_expiry(
     lifetime_ms: int, share: float, jitter: float
 ) -> None:
     times = renewal_times(1_000, 1_000 + lifetime_ms, share, jitter)
-    assert 1_000 < times.renew_at_ms < times.renew_after_ms < 1_000 + lifetime_ms
+    assert 1_000 < times.renew_at_ms <= times.share_at_ms < times.renew_after_ms
+    assert times.renew_after_ms < 1_000 + lifetime_ms
 
 
 @pytest.mark.parametrize(

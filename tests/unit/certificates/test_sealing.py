@@ -9,9 +9,11 @@ from hypothesis import given, strategies as st
 from gateway.certificates.sealing import (
     KEY_BYTES,
     MAX_FILE_BYTES,
+    KeyMissing,
     Keyring,
     KeyringInvalid,
     SealBroken,
+    key_id_of,
     load_keyring,
     new_keyring_text,
 )
@@ -205,3 +207,37 @@ def test_refuses_a_file_that_is_too_large(tmp_path: Path) -> None:
 def test_refuses_a_file_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(KeyringInvalid, match="cannot be read"):
         load_keyring(tmp_path / "none")
+
+
+def test_reseals_with_the_first_key_what_another_one_sealed() -> None:
+    before = Keyring([SECOND]).seal(b"x", purpose="p", bound_to=["b"])
+    after = RING.reseal(before, purpose="p", bound_to=["b"])
+    assert (key_id_of(before), key_id_of(after)) == ("second", "first")
+    assert Keyring([FIRST]).open(after, purpose="p", bound_to=["b"]) == b"x"
+
+
+def test_leaves_alone_what_the_first_key_sealed() -> None:
+    sealed = RING.seal(b"x", purpose="p", bound_to=["b"])
+    assert RING.reseal(sealed, purpose="p", bound_to=["b"]) == sealed
+
+
+@pytest.mark.parametrize(("purpose", "bound_to"), [("other", ["b"]), ("p", ["elsewhere"])])
+def test_does_not_reseal_what_belongs_elsewhere(purpose: str, bound_to: list[str]) -> None:
+    """Else a moved value would be bound to its new place."""
+    sealed = Keyring([SECOND]).seal(b"x", purpose="p", bound_to=["b"])
+    with pytest.raises(SealBroken):
+        RING.reseal(sealed, purpose=purpose, bound_to=bound_to)
+
+
+def test_tells_a_missing_key_from_a_broken_value() -> None:
+    sealed = RING.seal(b"x", purpose="p", bound_to=[])
+    with pytest.raises(KeyMissing):
+        Keyring([SECOND]).open(sealed, purpose="p", bound_to=[])
+    with pytest.raises(SealBroken) as broken:
+        RING.open(sealed, purpose="p", bound_to=["elsewhere"])
+    assert not isinstance(broken.value, KeyMissing)
+
+
+@pytest.mark.parametrize("text", ["", "v1", "v1:", "v0:first:x", "first", "::"])
+def test_names_no_key_of_what_is_not_sealed(text: str) -> None:
+    assert key_id_of(text) == ""

@@ -1,0 +1,151 @@
+"""Where the certificate of one hostname stands, and what comes next: pure, for a person to read.
+
+What comes next is not told from the state but asked of those who decide it: the agenda says which
+kind of work is due first, and when; the machine says what a due issuance does. Called by `gateway
+issuances`. Shows no key, neither sealed nor open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gateway.certificates import agenda, machine
+from gateway.certificates.agenda import Work
+from gateway.certificates.events import Command, Due
+from gateway.certificates.leases import has_lapsed
+from gateway.certificates.moves import Moment
+from gateway.certificates.states import DebtKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gateway.certificates.states import Debt, Issuance, StoredCertificate
+    from gateway.store.documents import Document
+
+AT_REST: Final = "at-rest"
+CLEANING_UP: Final = "cleaning-up"
+
+QUESTION_IS_NEAR_MS: Final = 3_600_000
+"""An authority that suggests no window is still asked each day; told only when it is soon."""
+
+ROOM_WORDS: Final = "look again whether there is room for a new order"
+
+STEP_WORDS: Final = {
+    Command.CHOOSE_AUTHORITY: "choose an authority for a new order",
+    Command.MAKE_KEY: "make a key, then newOrder at {authority}",
+    Command.PLACE_ORDER: "newOrder at {authority}",
+    Command.READ_ORDER: "look at the order again, at {authority}",
+    Command.READ_AUTHORIZATION: "look at the authorization again, at {authority}",
+    Command.LOCATE_CHALLENGE: "find the zone that the challenge belongs to",
+    Command.PUBLISH_CHALLENGE: "publish the challenge at {challenge}",
+    Command.CHECK_PROPAGATION: "ask the name servers again for the challenge at {challenge}",
+    Command.ANSWER_CHALLENGE: "tell {authority} to validate",
+    Command.FINALIZE: "send the CSR to {authority}",
+    Command.FETCH_CERTIFICATE: "fetch the certificate from {authority}",
+}
+
+_DEBT_WORDS: Final = {
+    DebtKind.CHALLENGE_RECORD: "remove the TXT record {value} at {name}",
+    DebtKind.AUTHORIZATION: "deactivate the authorization {url}",
+    DebtKind.ORDER: "deactivate the authorizations of the order {url}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The next piece of work, in words, and the epoch milliseconds of its time."""
+
+    what: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """One hostname. `state` is the issuance's, or else `CLEANING_UP` or `AT_REST`.
+
+    `since_ms` is not known of a hostname that nobody holds any more. `worker` is the process that
+    has it leased now.
+    """
+
+    document: Document
+    state: str
+    since_ms: int | None
+    issuance: Issuance | None
+    certificate: StoredCertificate | None
+    debts: tuple[Debt, ...]
+    next: Next | None
+    worker: str | None
+
+
+def outlook(document: Document, now_ms: int, names: Mapping[str, str]) -> Outlook | None:
+    """How things stand at `now_ms`; None where nothing is issued, held or owed.
+
+    `names` are what people call the configured authorities, by directory URL.
+    """
+    issuance, certificate = agenda.issuance_of(document), agenda.certificate_of(document)
+    debts = agenda.debts_of(document)
+    since_ms: int | None
+    if issuance is not None:
+        state, since_ms = issuance.state.value, issuance.changed_at_ms
+    elif certificate is not None:
+        state = CLEANING_UP if debts else AT_REST
+        since_ms = certificate.valid_from_ms
+    elif debts:
+        state, since_ms = CLEANING_UP, None
+    else:
+        return None
+    lease = document.lease
+    worker = None if lease is None or has_lapsed(lease, now_ms) else lease.worker
+    following = _next(document, now_ms, names)
+    return Outlook(document, state, since_ms, issuance, certificate, debts, following, worker)
+
+
+def authority_name(directory_url: str | None, names: Mapping[str, str]) -> str:
+    """What people call an authority; its directory's URL when it is not configured any more."""
+    if directory_url is None:
+        return "the authority"
+    return names.get(directory_url, directory_url)
+
+
+def debt_words(debt: Debt) -> str:
+    """What paying a debt means."""
+    return _DEBT_WORDS[debt.kind].format(name=debt.name, value=debt.value, url=debt.url)
+
+
+def _next(document: Document, now_ms: int, names: Mapping[str, str]) -> Next | None:
+    item, at_ms = agenda.next_item(document, now_ms), now_ms
+    if item.work is Work.REST:
+        if item.until_ms is None:
+            return None
+        at_ms = item.until_ms
+        item = agenda.next_item(document, at_ms)
+    issuance, certificate = agenda.issuance_of(document), agenda.certificate_of(document)
+    if item.work is Work.STEP and issuance is not None:
+        return Next(_step_words(issuance, at_ms, names), min(at_ms, issuance.due_at_ms))
+    if item.work is Work.PAY and item.debt is not None:
+        return Next(debt_words(item.debt), at_ms)
+    if certificate is None:
+        return None
+    if item.work is Work.RENEW or _is_idle_question(certificate, at_ms - now_ms):
+        return Next("renew the certificate", certificate.renew_at_ms)
+    authority = authority_name(certificate.directory_url, names)
+    return Next(f"ask {authority} when to renew the certificate", at_ms)
+
+
+def _is_idle_question(certificate: StoredCertificate, pause_ms: int) -> bool:
+    return certificate.window_ms is None and pause_ms > QUESTION_IS_NEAR_MS
+
+
+def _step_words(issuance: Issuance, at_ms: int, names: Mapping[str, str]) -> str:
+    if issuance.begins_anew and issuance.told_until_ms is not None:
+        return ROOM_WORDS
+    step = machine.advance(issuance, Due(), Moment(at_ms, 0))
+    if step.command is None:
+        return "nothing"
+    words = STEP_WORDS[step.command].format(
+        authority=authority_name(step.issuance.directory_url, names),
+        challenge=step.issuance.challenge_name,
+    )
+    has_new_key = step.command is Command.CHOOSE_AUTHORITY and step.issuance.sealed_key is None
+    return f"{words} with a new key" if has_new_key else words

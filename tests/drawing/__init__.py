@@ -1,0 +1,1 @@
+"""Draws the issuance machine for `docs/architecture.md`: see `exploring` and `mermaid`."""

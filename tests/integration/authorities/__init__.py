@@ -1,0 +1,1 @@
+"""Several authorities, their budgets, and renewal as they ask for it."""

@@ -1,0 +1,202 @@
+"""Calls to a CA: its directory, kept and read again, and what a refusal is told as."""
+
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import pytest
+
+from gateway.certificates.authority.caller import AWAY_SECONDS, DIRECTORY_SECONDS, Caller
+from gateway.certificates.authority.faults import Operation
+from gateway.certificates.authority.network import Network
+from gateway.certificates.orders import AuthorityFault, FaultKind
+from tests.integration.certificates.scripted import (
+    NEW_NONCE,
+    ScriptedCa,
+    answer,
+    directory,
+    scripted_ca,
+)
+from tests.integration.certificates.test_network import READ, SIGNER, WRITE, new_network
+from tests.lab.ports import LOOPBACK
+
+NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
+
+
+class Clock:
+    """A clock that the test sets."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def timed_network(clock: Clock) -> Iterator[Network]:
+    """A network whose time stands still unless the test moves it."""
+    network = new_network(clock)
+    yield network
+    network.close()
+
+
+def new_caller(network: Network, ca: ScriptedCa, clock: Clock) -> Caller:
+    return Caller(network, f"{ca.url}/dir", now_utc=lambda: NOW, monotonic=clock)
+
+
+def test_directory_is_read_once_an_hour(timed_network: Network, clock: Clock) -> None:
+    with scripted_ca([]) as ca:
+        ca.steps += [directory(ca), NEW_NONCE, *[answer(200, b"{}", nonce="AAAA")] * 2]
+        ca.steps += [directory(ca), answer(200, b"{}")]
+        caller = new_caller(timed_network, ca, clock)
+        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+        clock.seconds = DIRECTORY_SECONDS - 1
+        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+        clock.seconds = DIRECTORY_SECONDS
+        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+        paths = [one.path for one in ca.seen]
+    assert paths == ["/dir", "/newNonce", "/newOrder", "/newOrder", "/dir", "/newOrder"]
+
+
+@pytest.mark.parametrize("away", [answer(503, retry_after="9"), answer(200, b"[]"), answer(403)])
+def test_directory_that_could_not_be_read_is_left_alone_for_some_seconds(
+    timed_network: Network, clock: Clock, away: bytes
+) -> None:
+    with scripted_ca([]) as ca:
+        ca.steps += [away, directory(ca), NEW_NONCE, answer(200, b"{}")]
+        caller = new_caller(timed_network, ca, clock)
+        faults = []
+        for second in (0, 1, AWAY_SECONDS - 1):
+            clock.seconds = second
+            with pytest.raises(AuthorityFault) as caught:
+                caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+            faults.append(caught.value)
+        assert all(vars(one) == vars(faults[0]) for one in faults)
+        assert len(set(map(id, faults))) == len(faults)
+        assert len(ca.seen) == 1
+        clock.seconds = AWAY_SECONDS
+        assert caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER).is_success
+
+
+def test_directory_is_read_for_readiness_however_it_was_a_moment_ago(
+    timed_network: Network, clock: Clock
+) -> None:
+    with scripted_ca([]) as ca:
+        ca.steps += [answer(503), directory(ca)]
+        caller = new_caller(timed_network, ca, clock)
+        with pytest.raises(AuthorityFault):
+            caller.read_directory()
+        caller.read_directory()
+        assert caller.url_of(Operation.NEW_ORDER) == f"{ca.url}/newOrder"
+
+
+def test_directory_that_is_away_is_asked_for_once_by_many_threads() -> None:
+    network = Network(
+        user_agent="gateway-tests/1", ca_bundle=None, connections=8, monotonic=time.monotonic
+    )
+    with ScriptedListener() as listener, ThreadPoolExecutor(8) as pool:
+        caller = Caller(network, listener.url, now_utc=lambda: NOW, monotonic=time.monotonic)
+        asked = [pool.submit(caller.url_of, Operation.NEW_ORDER) for _ in range(8)]
+        # Twice, since an idle connection ends like that; then it is the fault of all.
+        listener.cut_off()
+        listener.cut_off()
+        faults = {str(one.exception(timeout=10)) for one in asked}
+        assert not listener.has_another()
+    network.close()
+    assert faults == {"the CA cut the connection off before its answer was complete"}
+
+
+class ScriptedListener:
+    """Takes connections one by one, and ends each without an answer."""
+
+    def __enter__(self) -> "ScriptedListener":
+        self._listener = socket.create_server((LOOPBACK, 0))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self._listener.getsockname()[1]}/dir"
+
+    def cut_off(self) -> None:
+        connection, _ = self._listener.accept()
+        connection.close()
+
+    def has_another(self) -> bool:
+        self._listener.setblocking(False)
+        try:
+            self.cut_off()
+        except BlockingIOError:
+            return False
+        return True
+
+
+@pytest.mark.parametrize("status", [404, 405, 410])
+def test_directory_is_read_again_when_nothing_is_where_it_said(
+    timed_network: Network, clock: Clock, status: int
+) -> None:
+    with scripted_ca([]) as ca:
+        moved = directory(ca).replace(b"/newOrder", b"/orderNew")
+        ca.steps += [directory(ca), NEW_NONCE, answer(status, b"<h1>moved</h1>", nonce="AAAA")]
+        ca.steps += [moved, answer(200, b"{}")]
+        caller = new_caller(timed_network, ca, clock)
+        with pytest.raises(AuthorityFault) as caught:
+            caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+        assert caught.value.kind is FaultKind.SERVER_ERROR
+        assert caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER).is_success
+        assert ca.seen[-1].path == "/orderNew"
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b"{}", b'{"newNonce":5}'])
+def test_directory_that_is_none_is_the_fault_of_the_server(
+    timed_network: Network, clock: Clock, body: bytes
+) -> None:
+    with scripted_ca([answer(200, body)]) as ca, pytest.raises(AuthorityFault) as caught:
+        new_caller(timed_network, ca, clock).read_directory()
+    assert caught.value.kind is FaultKind.SERVER_ERROR
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind", "retry_after_seconds"),
+    [
+        (answer(503, retry_after="Sun, 29 Nov 2026 12:05:00 GMT"), FaultKind.SERVER_ERROR, 300),
+        (answer(429, retry_after="9"), FaultKind.RATE_LIMITED, 9),
+        (answer(404), FaultKind.SERVER_ERROR, None),
+        (answer(200), FaultKind.SERVER_ERROR, None),
+    ],
+)
+def test_fault_is_that_of_the_nonce_when_the_ca_hands_out_none(
+    timed_network: Network,
+    clock: Clock,
+    refusal: bytes,
+    kind: FaultKind,
+    retry_after_seconds: float | None,
+) -> None:
+    with scripted_ca([]) as ca:
+        ca.steps += [directory(ca), refusal]
+        caller = new_caller(timed_network, ca, clock)
+        with pytest.raises(AuthorityFault) as caught:
+            caller.call(Operation.READ_ORDER, f"{ca.url}/order", READ, SIGNER)
+    assert (caught.value.kind, caught.value.retry_after_seconds) == (kind, retry_after_seconds)
+
+
+def test_conflict_keeps_the_words_of_the_ca(timed_network: Network, clock: Clock) -> None:
+    body = b'{"type":"urn:ietf:params:acme:error:alreadyReplaced","detail":"replaced before"}'
+    with scripted_ca([]) as ca:
+        ca.steps += [directory(ca), NEW_NONCE, answer(409, body)]
+        caller = new_caller(timed_network, ca, clock)
+        with pytest.raises(AuthorityFault) as caught:
+            caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+    assert caught.value.kind is FaultKind.MALFORMED
+    assert caught.value.detail == "alreadyReplaced: replaced before"
+    assert caught.value.problem_type == "alreadyReplaced"

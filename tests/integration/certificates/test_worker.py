@@ -1,0 +1,171 @@
+"""The worker on a real Redis: what it does around a step. What a step comes to is scripted."""
+
+import secrets
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from gateway.certificates import events, machine
+from gateway.certificates.cleanup import Payment
+from gateway.certificates.events import Command
+from gateway.certificates.moves import Moment
+from gateway.certificates.orders import FaultKind
+from gateway.certificates.pace import Pace
+from gateway.certificates.states import Issuance, State
+from gateway.certificates.worker import Worker
+from gateway.contract.names import AppId, ClientId, Hostname
+from gateway.store.clock import SharedClock
+from gateway.store.connection import Store
+from gateway.store.documents import Change, Documents, Holder
+from tests.lab.process import read_until
+from tests.lab.redis import RedisProcess
+
+if TYPE_CHECKING:
+    from gateway.certificates.cleanup import Cleaner
+    from gateway.certificates.steps import Steps
+
+HOLDER = Holder(ClientId("client"), AppId("app"))
+REFUSED = events.AuthorityFailed(FaultKind.REFUSED, "no", None, elsewhere=False)
+LIMIT_SECONDS = 10.0
+
+
+def now_ms() -> int:
+    return time.time_ns() // 10**6
+
+
+class Refused:
+    """Steps of which each is refused; `given_back` are the issuances whose figures came back."""
+
+    def __init__(self) -> None:
+        self.given_back: list[Issuance] = []
+
+    async def carry_out(self, _: Command, *__: object) -> events.Event:
+        return REFUSED
+
+    async def give_back(self, _: Hostname, __: Holder, issuance: Issuance) -> None:
+        self.given_back.append(issuance)
+
+
+class Paying:
+    """Every debt is paid."""
+
+    async def pay(self, *_: object) -> Payment:
+        return Payment(paid=True)
+
+
+@pytest.fixture
+async def store(redis_server: RedisProcess) -> AsyncIterator[Store]:
+    store = Store(redis_server.url)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def hostname(store: Store) -> AsyncIterator[Hostname]:
+    hostname = Hostname(f"t{secrets.token_hex(6)}.example.test")
+    yield hostname
+    gone = Change({"holder": None, "issuance": None, "debts": ()}, touches_due=True)
+    await Documents(store).change(hostname, lambda _: gone)
+
+
+@asynccontextmanager
+async def working(store: Store, steps: Refused, *, is_allowed: bool) -> AsyncIterator[Worker]:
+    async def may_renew(_: Holder, __: Hostname) -> bool:
+        return is_allowed
+
+    worker = Worker(
+        Documents(store),
+        cast("Steps", steps),
+        cast("Cleaner", Paying()),
+        Pace(),
+        SharedClock(store, now_ms, now_ms),
+        name="worker",
+        may_renew=may_renew,
+        new_id=lambda: "any",
+        jitter=lambda: 0.5,
+        concurrency=2,
+    )
+    yield worker
+    worker.stop()
+    await worker.run()
+
+
+async def worked_on(
+    store: Store, worker: Worker, hostname: Hostname, issuance: Issuance
+) -> Issuance:
+    """What becomes of an issuance: once it rests."""
+    documents = Documents(store)
+    fields = {"holder": HOLDER, "issuance": issuance.to_json()}
+    await documents.change(hostname, lambda _: Change(fields))
+    worker.kick(hostname, HOLDER.client_id)
+
+    def has_been_worked_on(stored: dict[str, Any] | None) -> bool:
+        return stored is not None and stored != fields["issuance"]
+
+    document = await read_until(
+        lambda: documents.read(hostname),
+        lambda seen: seen.lease is None and has_been_worked_on(seen.issuance),
+        LIMIT_SECONDS,
+    )
+    assert document.issuance is not None
+    return Issuance.from_json(document.issuance)
+
+
+def under_way(state: State, **fields: Any) -> Issuance:
+    issuance = machine.request("any", Moment(now_ms(), 0.5))
+    return replace(
+        issuance,
+        state=state,
+        directory_url="https://ca.example",
+        sealed_key="sealed",
+        csr="request",
+        **fields,
+    )
+
+
+async def test_issuance_that_may_not_go_on_is_barred(store: Store, hostname: Hostname) -> None:
+    failed = replace(under_way(State.FAILED), directory_url=None)
+    async with working(store, Refused(), is_allowed=False) as worker:
+        after = await worked_on(store, worker, hostname, failed)
+    assert after.barred
+    assert after.state is State.FAILED
+    assert after.due_at_ms > now_ms()
+
+
+async def test_issuance_that_goes_on_is_barred_no_more(store: Store, hostname: Hostname) -> None:
+    barred = replace(under_way(State.FAILED), directory_url=None, barred=True)
+    async with working(store, Refused(), is_allowed=True) as worker:
+        after = await worked_on(store, worker, hostname, barred)
+    assert not after.barred
+
+
+async def test_what_an_order_cost_comes_back_when_it_fails(
+    store: Store, hostname: Hostname
+) -> None:
+    steps = Refused()
+    async with working(store, steps, is_allowed=True) as worker:
+        await worked_on(store, worker, hostname, under_way(State.REQUESTED))
+    assert [each.directory_url for each in steps.given_back] == ["https://ca.example"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        under_way(State.READY, order_url="o", finalize_url="f"),
+        under_way(State.FINALIZING, order_url="o", finalize_url="f", certificate_url="c"),
+        under_way(State.WAITING, order_url="o", finalize_url="f", resume=State.READY),
+    ],
+    ids=["ready", "finalizing", "waiting in ready"],
+)
+async def test_nothing_comes_back_once_the_csr_may_have_been_sent(
+    store: Store, hostname: Hostname, sent: Issuance
+) -> None:
+    steps = Refused()
+    async with working(store, steps, is_allowed=True) as worker:
+        after = await worked_on(store, worker, hostname, sent)
+    assert after.state is State.FAILED
+    assert steps.given_back == []
