@@ -23,7 +23,7 @@ from gateway.http.app import RESPONSE_HEADERS, build_app
 from gateway.http.health import HealthPages, Monitor, Need, Part
 from gateway.store.connection import StoreUnavailable
 from gateway.store.persistence import Loss, losses, read_persistence
-from gateway.wiring import now_ms, open_gateway
+from gateway.wiring import open_gateway
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -40,6 +40,8 @@ BACKLOG: Final = 1024
 KEEP_ALIVE_SECONDS: Final = 75
 ZONE_PROBE_SECONDS: Final = 4.0
 WORKER_SILENCE_MS: Final = 5_000
+
+_MAY_LOSE_DATA: Final = "redis may lose data; `gateway check` says more"
 
 _log = structlog.get_logger(__name__)
 
@@ -98,7 +100,7 @@ async def _run_parts(settings: Settings, gateway: Gateway, listener: socket.sock
         ending.add(asyncio.create_task(gateway.worker.run(), name="worker"))
     server = None
     if listener is not None:
-        monitor = Monitor(_parts(gateway), now_ms)
+        monitor = Monitor(_parts(gateway), gateway.clock.now_ms)
         watching.add(asyncio.create_task(monitor.run(), name="monitor"))
         server = _server(gateway, monitor)
         ending.add(asyncio.create_task(server.serve([listener]), name="http"))
@@ -164,12 +166,16 @@ async def _say_durability(settings: Settings) -> None:
     if settings.redis.is_embedded:
         return
     try:
-        found = losses(await read_persistence(settings.redis.url))
+        found = await read_persistence(settings.redis.url)
     except StoreUnavailable:
         return  # the monitor says so, and goes on saying it
-    for loss in found:
-        if loss is not Loss.NOTHING:
-            _log.warning("redis may lose data; `gateway check` says more", loses=loss.value)
+    awaited = settings.redis.awaited_replicas
+    for redis in found:
+        for loss in losses(redis):
+            if loss is not Loss.NOTHING:
+                _log.warning(_MAY_LOSE_DATA, node=redis.node, loses=loss.value)
+        if redis.is_primary and redis.replicas < awaited:
+            _log.warning(_MAY_LOSE_DATA, node=redis.node, replicas=redis.replicas, awaited=awaited)
 
 
 def _say_started(settings: Settings, gateway: Gateway, listener: socket.socket | None) -> None:
@@ -184,16 +190,27 @@ def _say_started(settings: Settings, gateway: Gateway, listener: socket.socket |
 
 
 def _parts(gateway: Gateway) -> list[Part]:
-    parts = [Part("redis", "redis", Need.ALWAYS, 1.0, gateway.store.ping)]
+    parts = [Part("redis", "redis", Need.ALWAYS, 1.0, _redis_probe(gateway))]
     parts += [
         Part(f"zone {zone.name}", "zone", Need.ONE_OF_ITS_KIND, 5.0, _zone_probe(gateway, zone))
         for zone in gateway.zones.all
     ]
-    if gateway.authority is not None:
-        parts.append(Part("acme", "acme", Need.NICE, 15.0, gateway.authority.probe))
+    parts += [
+        Part(f"acme {each.authority.name}", "acme", Need.NICE, 15.0, each.authority.probe)
+        for each in gateway.authorities
+    ]
     if gateway.worker is not None:
         parts.append(Part("worker", "worker", Need.ALWAYS, 1.0, _worker_probe(gateway.worker)))
     return parts
+
+
+def _redis_probe(gateway: Gateway) -> Callable[[], Awaitable[None]]:
+    async def probe() -> None:
+        await gateway.store.ping()
+        # A process without a worker has no other occasion.
+        await gateway.clock.sync()
+
+    return probe
 
 
 def _zone_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
@@ -211,8 +228,7 @@ def _zone_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
 def _worker_probe(worker: Worker) -> Callable[[], Awaitable[None]]:
     async def probe() -> None:
         await worker.polled.wait()
-        seen_ms = worker.last_poll_ms
-        if now_ms() - seen_ms > WORKER_SILENCE_MS:
+        if worker.silent_ms > WORKER_SILENCE_MS:
             raise PartFailed("the worker has not read its queue lately")
 
     return probe

@@ -18,13 +18,17 @@ from typing import TYPE_CHECKING
 from gateway import __version__
 from gateway.access.calls import Calls
 from gateway.access.clients import ClientStore
-from gateway.access.gate import Gate, may_hold
+from gateway.access.foresight import Foresight
+from gateway.access.gate import Gate, RenewalPolicy
 from gateway.access.provisioning import Provisioning
 from gateway.certificates.accounts import RedisAccountStore
+from gateway.certificates.authorities import Authorities, Listed
 from gateway.certificates.authority import Authority, AuthoritySettings
+from gateway.certificates.budget import Budget
 from gateway.certificates.cleanup import Cleaner
 from gateway.certificates.keyring_proof import prove_keyring
 from gateway.certificates.keys import KeyType
+from gateway.certificates.ledger import Ledger
 from gateway.certificates.pace import Pace
 from gateway.certificates.sealing import load_keyring
 from gateway.certificates.steps import Steps
@@ -35,50 +39,65 @@ from gateway.dns.exchange import Exchange
 from gateway.dns.marker import MarkerKey, Markers
 from gateway.dns.propagation import Propagation
 from gateway.dns.publisher import Publisher
+from gateway.dns.rehearsal import RehearsedExchange
 from gateway.dns.zones import Endpoint, TsigKey, Zone, Zones
 from gateway.holdings.certificates import Certificates
 from gateway.holdings.claims import Claims
 from gateway.holdings.hold import Holds
+from gateway.holdings.orphans import Orphans
 from gateway.holdings.records import Records
+from gateway.store.clock import SharedClock
 from gateway.store.connection import Store, StoreUnavailable
 from gateway.store.documents import Documents
 from gateway.store.embedded import EmbeddedRedis
 from gateway.store.holdings_index import HoldingsIndex
+from gateway.store.rehearsal import RehearsedStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from gateway.certificates.sealing import Keyring
     from gateway.config import AcmeSettings, Settings, ZoneSettings
-    from gateway.contract.names import Hostname
-    from gateway.store.documents import Holder
+    from gateway.contract.names import ClientId, Hostname
 
 MARKER_PURPOSE = "owner-marker"
 
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """All parts of one process, joined. `worker` and `authority` are None where there is none."""
+    """All parts of one process, joined.
+
+    `worker` is None where there is none, `foresight` unless it rehearses.
+    """
 
     store: Store
+    clock: SharedClock
+    keyring: Keyring
+    documents: Documents
+    holds: Holds
+    publisher: Publisher
+    markers: Markers
+    challenges: Challenges
     zones: Zones
     exchange: Exchange
     clients: ClientStore
     claims: Claims
     provisioning: Provisioning
     calls: Calls
-    authority: Authority | None
+    authorities: Authorities
     worker: Worker | None
+    foresight: Foresight | None
 
 
 @contextlib.asynccontextmanager
 async def open_gateway(
-    settings: Settings, *, serves: bool = False, works: bool = False
+    settings: Settings, *, serves: bool = False, works: bool = False, rehearses: bool = False
 ) -> AsyncIterator[Gateway]:
     """The parts, with their Redis; closed at the end.
 
     `serves`: for a long-lived process, which keeps an embedded Redis alive. `works`: with a worker
-    (built, not started), where an authority is configured.
+    (built, not started), where an authority is configured. `rehearses`: whatever is called changes
+    neither Redis nor a zone, and answers as if it had.
 
     Raises:
         KeyringInvalid: with every fault of the keyring file, or that it is another's.
@@ -86,17 +105,20 @@ async def open_gateway(
     """
     keyring = load_keyring(settings.keyring_file)
     async with _redis_url(settings, serves=serves) as url:
-        store = Store(url)
+        of_store = RehearsedStore if rehearses else Store
+        store = of_store(url, replicas=settings.redis.replicas)
+        clock = SharedClock(store, now_ms, steady_ms)
         try:
             # Without Redis nothing can be compared, and nothing sealed or published either.
             with contextlib.suppress(StoreUnavailable):
+                await clock.sync()
                 await prove_keyring(keyring, store)
-            gateway = _build(settings, keyring, store, works=works)
+            exchange = RehearsedExchange() if rehearses else Exchange()
+            gateway = _build(settings, keyring, store, clock, exchange, works=works)
             try:
                 yield gateway
             finally:
-                if gateway.authority is not None:
-                    await gateway.authority.close()
+                await gateway.authorities.close()
         finally:
             await store.close()
 
@@ -107,9 +129,12 @@ def build_zones(settings: Settings) -> Zones:
 
 
 def build_authority(acme: AcmeSettings, store: Store, keyring: Keyring) -> Authority:
-    """The CA of the configuration, with its account in Redis."""
+    """One CA of the configuration, with its account in Redis."""
     return Authority(
         AuthoritySettings(
+            name=acme.name,
+            profile=acme.profile,
+            preferred_chain=acme.preferred_chain,
             directory_url=acme.directory,
             ca_bundle=acme.ca_bundle,
             contact=acme.contact,
@@ -134,107 +159,213 @@ async def _redis_url(settings: Settings, *, serves: bool) -> AsyncIterator[str]:
         await embedded.stop()
 
 
-def _build(settings: Settings, keyring: Keyring, store: Store, *, works: bool) -> Gateway:
-    zones, exchange = build_zones(settings), Exchange()
-    documents, index, clients = Documents(store), HoldingsIndex(store), ClientStore(store)
-    marker_keys = [MarkerKey(key_id, key) for key_id, key in keyring.derive(MARKER_PURPOSE)]
-    publisher = Publisher(zones, Markers(marker_keys), exchange)
-    holds, pace = Holds(documents, index, now_ms), Pace()
-    acme, authority, worker = settings.acme, None, None
-    if acme is not None:
-        authority = build_authority(acme, store, keyring)
-        if works:
-            challenges = Challenges(zones, exchange)
-            worker = Worker(
-                documents,
-                Steps(
-                    authority,
-                    challenges,
-                    Propagation(exchange, time.monotonic),
-                    keyring,
-                    directory_url=acme.directory,
-                    key_type=KeyType(acme.key_type),
-                    renewal_share=acme.renew_at,
-                    now_ms=now_ms,
-                    jitter=random.random,
-                ),
-                Cleaner(authority, challenges),
-                pace,
-                name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
-                may_renew=_RenewalPolicy(clients).may_renew,
-                new_id=new_id,
-                now_ms=now_ms,
-                jitter=random.random,
-                concurrency=settings.worker.concurrency,
-            )
-    records = Records(documents, holds, publisher, new_id)
+def _build(
+    settings: Settings,
+    keyring: Keyring,
+    store: Store,
+    clock: SharedClock,
+    exchange: Exchange,
+    *,
+    works: bool,
+) -> Gateway:
+    ground = _lay_ground(settings, keyring, store, clock, exchange)
+    steps = None if len(ground.authorities) == 0 else _steps(ground)
+    worker = None if steps is None or not works else _worker(ground, steps, settings)
+    provisioning, calls = _calls(ground, settings, worker)
+    return Gateway(
+        store=store,
+        clock=clock,
+        keyring=keyring,
+        documents=ground.documents,
+        holds=ground.holds,
+        publisher=ground.publisher,
+        markers=ground.markers,
+        challenges=ground.challenges,
+        zones=ground.zones,
+        exchange=exchange,
+        clients=ground.clients,
+        claims=Claims(store, ground.documents, clock.now_ms),
+        provisioning=provisioning,
+        calls=calls,
+        authorities=ground.authorities,
+        worker=worker,
+        foresight=_foresight(ground, steps, calls),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What the parts that do something stand on."""
+
+    store: Store
+    clock: SharedClock
+    keyring: Keyring
+    exchange: Exchange
+    zones: Zones
+    markers: Markers
+    challenges: Challenges
+    publisher: Publisher
+    documents: Documents
+    index: HoldingsIndex
+    holds: Holds
+    clients: ClientStore
+    authorities: Authorities
+    pace: Pace
+
+
+def _lay_ground(
+    settings: Settings, keyring: Keyring, store: Store, clock: SharedClock, exchange: Exchange
+) -> _Ground:
+    zones, clients = build_zones(settings), ClientStore(store)
+    documents, index = Documents(store), HoldingsIndex(store)
+    markers = Markers([MarkerKey(key_id, key) for key_id, key in keyring.derive(MARKER_PURPOSE)])
+    return _Ground(
+        store=store,
+        clock=clock,
+        keyring=keyring,
+        exchange=exchange,
+        zones=zones,
+        markers=markers,
+        challenges=Challenges(zones, exchange),
+        publisher=Publisher(zones, markers, exchange),
+        documents=documents,
+        index=index,
+        holds=Holds(documents, index, clock.now_ms),
+        clients=clients,
+        authorities=Authorities(
+            [_listed(acme, store, keyring, clients, clock.now_ms) for acme in settings.acme]
+        ),
+        pace=Pace(),
+    )
+
+
+def _steps(ground: _Ground) -> Steps:
+    return Steps(
+        ground.authorities,
+        ground.challenges,
+        Propagation(ground.exchange, time.monotonic),
+        ground.keyring,
+        now_ms=ground.clock.now_ms,
+        jitter=random.random,
+    )
+
+
+def _worker(ground: _Ground, steps: Steps, settings: Settings) -> Worker:
+    return Worker(
+        ground.documents,
+        steps,
+        Cleaner(ground.authorities, ground.challenges),
+        ground.pace,
+        ground.clock,
+        name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
+        may_renew=RenewalPolicy(ground.clients, ground.clock.now_ms).may_renew,
+        new_id=new_id,
+        jitter=random.random,
+        concurrency=settings.worker.concurrency,
+        zone_of=_zone_of(ground.zones),
+    )
+
+
+def _calls(
+    ground: _Ground, settings: Settings, worker: Worker | None
+) -> tuple[Provisioning, Calls]:
+    documents, holds, publisher = ground.documents, ground.holds, ground.publisher
+    now_ms, issues = ground.clock.now_ms, len(ground.authorities) > 0
+    orphans = Orphans(documents, holds, publisher, now_ms)
+    records = Records(documents, holds, orphans, publisher, new_id=new_id, now_ms=now_ms)
     certificates = Certificates(
         documents,
         holds,
+        orphans,
         publisher,
-        keyring,
-        pace,
-        issues=authority is not None,
+        ground.challenges,
+        ground.keyring,
+        ground.pace,
+        issues=issues,
         wake=_nobody_to_wake if worker is None else worker.kick,
         new_id=new_id,
         now_ms=now_ms,
     )
-    provisioning = Provisioning(clients, index, documents, records, certificates, now_ms)
+    provisioning = Provisioning(
+        ground.clients, ground.index, documents, records, certificates, now_ms
+    )
     calls = Calls(
-        Gate(clients, settings.admin.token_sha256, now_ms),
+        Gate(ground.clients, settings.admin.token_sha256, now_ms),
         records,
         certificates,
         provisioning,
         has_zones=bool(settings.zones),
-        issues=authority is not None,
+        issues=issues,
     )
-    return Gateway(
-        store=store,
-        zones=zones,
-        exchange=exchange,
-        clients=clients,
-        claims=Claims(store, documents, now_ms),
-        provisioning=provisioning,
-        calls=calls,
-        authority=authority,
-        worker=worker,
+    return provisioning, calls
+
+
+def _foresight(ground: _Ground, steps: Steps | None, calls: Calls) -> Foresight | None:
+    if not isinstance(ground.store, RehearsedStore):
+        return None
+    return Foresight(
+        calls, ground.clients, ground.documents, steps, ground.store, ground.clock.now_ms
     )
 
 
-class _RenewalPolicy:
-    """Whether a holder may have its certificate renewed: by its client's live policy."""
+def _zone_of(zones: Zones) -> Callable[[Hostname], str | None]:
+    """The name of a hostname's zone; None where there is one zone only, which is kept from none."""
 
-    def __init__(self, clients: ClientStore) -> None:
-        self._clients = clients
+    def name_of(hostname: Hostname) -> str | None:
+        zone = zones.holding(hostname) if len(zones.all) > 1 else None
+        return None if zone is None else zone.name
 
-    async def may_renew(self, holder: Holder, hostname: Hostname) -> bool:
-        stored = await self._clients.by_id(holder.client_id)
-        if stored is None:
-            return False
-        client = stored.client
-        has_credential = client.newest_credential(now_ms()) is not None
-        may_request = "requestCertificates" in client.capabilities
-        return has_credential and may_request and may_hold(client, hostname)
+    return name_of
+
+
+def _listed(
+    acme: AcmeSettings,
+    store: Store,
+    keyring: Keyring,
+    clients: ClientStore,
+    now_ms: Callable[[], int],
+) -> Listed:
+    ledger = Ledger(
+        store,
+        acme.directory,
+        Budget(**acme.budget.model_dump()),
+        name=acme.name,
+        count_clients=clients.count,
+        now_ms=now_ms,
+    )
+    authority = build_authority(acme, store, keyring)
+    return Listed(authority, ledger, KeyType(acme.key_type), acme.renew_at)
 
 
 def _zone(zone: ZoneSettings) -> Zone:
     tsig = zone.tsig
+    primary, *standbys = (Endpoint(*server) for server in zone.primaries)
     return Zone(
         name=ZoneName(zone.name),
-        primary=Endpoint(*zone.primary),
+        primary=primary,
         key=TsigKey(tsig.name, tsig.algorithm, tsig.secret),
+        standbys=tuple(standbys),
         servers=tuple(Endpoint(*server) for server in zone.servers),
         nameserver_port=zone.nameserver_port,
+        silent_server_seconds=zone.silent_server_seconds,
+        interrupts_wildcards=zone.wildcard_hosts == "interrupt",
     )
 
 
-def _nobody_to_wake(_: Hostname) -> None:
+def _nobody_to_wake(_: Hostname, _client: ClientId) -> None:
     """Another process's worker finds the work in the queue."""
 
 
 def now_ms() -> int:
-    """The clock: epoch milliseconds."""
+    """This machine's clock: epoch milliseconds. Only for where Redis cannot be asked."""
     return time.time_ns() // 1_000_000
+
+
+def steady_ms() -> int:
+    """Milliseconds since some moment, whatever becomes of the machine's clock."""
+    # Where there is one, the clock that counts the time asleep too: leases lapse meanwhile.
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime_ns(clock) // 1_000_000
 
 
 def new_id() -> str:

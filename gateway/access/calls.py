@@ -94,12 +94,18 @@ class Calls:
             StoreUnavailable: nothing can be decided.
             Contended: too many callers at once on one hostname or client.
         """
-        method = self._methods.get(method_name)
-        if method is None:
+        if method_name not in self._methods:
             raise MethodUnknown
         caller = await self._gate.admit(request.get(_CALLER_KEY))
-        _demand_role(caller, method)
         parameters = {name: value for name, value in request.items() if name != _CALLER_KEY}
+        return await self.answer_to(caller, method_name, parameters)
+
+    async def answer_to(
+        self, caller: Caller, method_name: str, parameters: dict[str, object]
+    ) -> dict[str, Any]:
+        """As `answer`, to a caller that is known already; the method must be one that there is."""
+        method = self._methods[method_name]
+        _demand_role(caller, method)
         read = read_request(method.request, parameters)
         response = await method.carry_out(caller, read)
         return response.to_wire()

@@ -167,6 +167,10 @@ class ClientStore:
         await self._store.remove_from_set(keys.CLIENTS_KEY, client_id)
         return True
 
+    async def count(self) -> int:
+        """How many clients there are."""
+        return await self._store.set_size(keys.CLIENTS_KEY)
+
     async def all(self) -> list[Client]:
         """Every client, by id."""
         client_ids = sorted(await self._store.set_members(keys.CLIENTS_KEY))

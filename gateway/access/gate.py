@@ -1,4 +1,6 @@
-"""The gate: from a token to a caller with its live policy. Nothing is cached.
+"""The gate: from a token to a caller with its live policy, from a holder to whether it may renew.
+
+Nothing is cached.
 
 Every refusal is the same answer after the same work: one read of Redis and one comparison in
 constant time, also for a token of the wrong form.
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from gateway.access.clients import Client, ClientStore
     from gateway.contract import AllowedAddresses, DnsRecord, HostnamePatterns
     from gateway.contract.names import CredentialId, Hostname
+    from gateway.store.documents import Holder
 
 _NO_FINGERPRINT: Final = "0" * 24
 _NO_DIGEST: Final = "0" * 64
@@ -103,6 +106,24 @@ class Gate:
         return _NO_DIGEST
 
 
+class RenewalPolicy:
+    """Whether a holder may have its certificate renewed: by its client's live policy."""
+
+    def __init__(self, clients: ClientStore, now_ms: Callable[[], int]) -> None:
+        self._clients = clients
+        self._now_ms = now_ms
+
+    async def may_renew(self, holder: Holder, hostname: Hostname) -> bool:
+        """Whether the client may still ask for it itself."""
+        stored = await self._clients.by_id(holder.client_id)
+        if stored is None:
+            return False
+        client = stored.client
+        has_credential = client.newest_credential(self._now_ms()) is not None
+        may_request = "requestCertificates" in client.capabilities
+        return has_credential and may_request and may_hold(client, hostname)
+
+
 @lru_cache(maxsize=4096)
 def _patterns(patterns: tuple[str, ...]) -> HostnamePatterns:
     return compile_patterns(patterns)
@@ -116,3 +137,10 @@ def _allowance(prefixes: tuple[str, ...]) -> AllowedAddresses:
 def may_hold(client: Client, hostname: Hostname) -> bool:
     """Whether one of a client's patterns matches a hostname."""
     return _patterns(client.hostname_patterns).allows(hostname)
+
+
+def matching_patterns(client: Client, hostname: Hostname) -> tuple[str, ...]:
+    """Those of a client's patterns that match a hostname."""
+    return tuple(
+        pattern for pattern in client.hostname_patterns if _patterns((pattern,)).allows(hostname)
+    )

@@ -7,22 +7,35 @@ out, whatever its renewal does. Called by `access`; knows no token and no policy
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gateway.certificates import debts, machine
-from gateway.certificates.agenda import certificate_of, debts_of, issuance_of
-from gateway.certificates.machine import Moment
+import structlog
+
+from gateway.certificates import machine
+from gateway.certificates.agenda import certificate_of, issuance_of
+from gateway.certificates.binding import KEY_PURPOSE, key_binding
+from gateway.certificates.moves import SHORT_HOLD_MS, Moment
+from gateway.certificates.sealing import KeyMissing, SealBroken
 from gateway.certificates.states import Issuance, Reason, State, StoredCertificate
-from gateway.certificates.steps import KEY_PURPOSE, key_binding
 from gateway.contract import (
     Certificate,
     CertificatePending,
     CertificateReady,
     CertificateRefused,
     ReleaseResponse,
+    Unavailable,
 )
+from gateway.dns.challenges import challenge_name
+from gateway.dns.errors import ChallengeUnavailable
 from gateway.dns.outcome import Outcome, OutcomeKind
-from gateway.holdings.hold import HeldByAnother, Hold, given_up, hold_for, is_established
+from gateway.holdings.hold import (
+    HeldByAnother,
+    Hold,
+    hold_for,
+    is_established,
+    without_certificate,
+)
 from gateway.store.documents import Change, Document, Holder
 
 if TYPE_CHECKING:
@@ -30,15 +43,18 @@ if TYPE_CHECKING:
 
     from gateway.certificates.pace import Pace
     from gateway.certificates.sealing import Keyring
-    from gateway.contract.names import Hostname
+    from gateway.contract.names import ClientId, Hostname
+    from gateway.dns.challenges import Challenges
     from gateway.dns.owner import Owner
     from gateway.dns.publisher import Publisher
     from gateway.holdings.hold import Holds
+    from gateway.holdings.orphans import Orphans
     from gateway.store.documents import Documents
 
 CALL_BOUND_SECONDS: Final = 8.0
-CHALLENGE_LABEL: Final = "_acme-challenge."
-LONGEST_NAME: Final = 253
+KEY_MISSING_RETRY_MS: Final = 10_000
+
+_log = structlog.get_logger(__name__)
 
 Answer = CertificateReady | CertificatePending | CertificateRefused
 
@@ -46,7 +62,9 @@ Answer = CertificateReady | CertificatePending | CertificateRefused
 class Certificates:
     """The certificates of all ownerships. Every method raises `StoreUnavailable`.
 
-    `wake` tells this process's worker, if it has one, of a hostname with new work. Without
+    `get` raises `Unavailable` for a certificate whose key only other gateways can open.
+
+    `wake` tells this process's worker, if it has one, of a client's hostname with new work. Without
     `issues`, no authority is configured and nothing is issued.
     """
 
@@ -54,18 +72,22 @@ class Certificates:
         self,
         documents: Documents,
         holds: Holds,
+        orphans: Orphans,
         publisher: Publisher,
+        challenges: Challenges,
         keyring: Keyring,
         pace: Pace,
         *,
         issues: bool,
-        wake: Callable[[Hostname], None],
+        wake: Callable[[Hostname, ClientId], None],
         new_id: Callable[[], str],
         now_ms: Callable[[], int],
     ) -> None:
         self._documents = documents
         self._holds = holds
+        self._orphans = orphans
         self._publisher = publisher
+        self._challenges = challenges
         self._keyring = keyring
         self._pace = pace
         self._issues = issues
@@ -79,13 +101,19 @@ class Certificates:
         document = await self._documents.read(owner.hostname)
         hold = hold_for(document, holder)
         if hold.is_conflict:
+            document = await self._orphans.without_orphan(document, owner)
+            hold = hold_for(document, holder)
+        if hold.is_conflict:
             return _conflict(owner.hostname)
         if hold is Hold.MINE:
             now_ms = self._now_ms()
-            certificate = certificate_of(document)
-            if certificate is not None and certificate.may_be_served_at(now_ms):
-                return CertificateReady(certificate=self._opened(owner, holder, certificate))
+            opened = self._opened(owner, holder, certificate_of(document), now_ms)
+            if opened is not None:
+                return CertificateReady(certificate=opened)
             issuance = issuance_of(document)
+            if issuance is not None and issuance.barred:
+                # Whoever asks is allowed to again: it goes on at once.
+                return await self._unbar(owner)
             if issuance is not None:
                 return self._under_way(issuance, now_ms)
         return await self._start(owner, holder, document)
@@ -100,26 +128,34 @@ class Certificates:
             nonlocal released
             held = document.certificate is not None or document.issuance is not None
             released = document.holder == holder and held
-            if not released:
-                return None
-            issuance = issuance_of(document)
-            more = () if issuance is None else debts.debts_of_release(issuance)
-            owed = debts.with_debts(debts_of(document), more)
-            gone = {"certificate": None, "issuance": None, "lease": None}
-            fields = given_up(document, gone)
-            fields["debts"] = debts.as_stored(owed)
-            return Change(fields, now_ms if owed else None, touches_due=True)
+            return without_certificate(document, now_ms) if released else None
 
         after = await self._documents.change(owner.hostname, decide)
         if released:
             await self._holds.forget(after, holder)
-            self._wake(owner.hostname)
+            self._wake(owner.hostname, owner.client_id)
         return ReleaseResponse(status="released" if released else "unchanged")
 
-    def _opened(self, owner: Owner, holder: Holder, stored: StoredCertificate) -> Certificate:
-        private_key_pem = self._keyring.open(
-            stored.sealed_key, purpose=KEY_PURPOSE, bound_to=key_binding(holder, owner.hostname)
-        )
+    def _opened(
+        self, owner: Owner, holder: Holder, stored: StoredCertificate | None, now_ms: int
+    ) -> Certificate | None:
+        """The certificate to hand out, None when there is none: expired, or its key is lost."""
+        if stored is None or not stored.may_be_served_at(now_ms):
+            return None
+        try:
+            private_key_pem = self._keyring.open(
+                stored.sealed_key, purpose=KEY_PURPOSE, bound_to=key_binding(holder, owner.hostname)
+            )
+        except KeyMissing as missing:
+            # Another gateway holds it: it came into the keyring file after this one's start.
+            _log.error("a certificate's key does not open here", hostname=owner.hostname)
+            text = "This gateway does not hold the key that the certificate is sealed with."
+            raise Unavailable(KEY_MISSING_RETRY_MS, text) from missing
+        except SealBroken as broken:
+            _log.error(
+                "a certificate's key does not open", hostname=owner.hostname, why=str(broken)
+            )
+            return None
         return Certificate(
             hostname=owner.hostname,
             chain_pem=stored.chain_pem,
@@ -130,14 +166,33 @@ class Certificates:
         )
 
     def _under_way(self, issuance: Issuance, now_ms: int) -> Answer:
+        rest_ms = max(issuance.due_at_ms, issuance.told_until_ms or 0) - now_ms
         if issuance.state not in {State.WAITING, State.FAILED}:
             remaining_ms = self._pace.remaining_ms(now_ms - issuance.begun_at_ms)
-            return CertificatePending(retry_after_ms=remaining_ms)
+            return CertificatePending(retry_after_ms=max(remaining_ms, rest_ms))
+        held_ms = max(rest_ms, 0) + self._pace.remaining_ms(0)
+        if issuance.reason is Reason.RATE_LIMITED and held_ms <= SHORT_HOLD_MS:
+            # Under way, as far as a client is concerned.
+            return CertificatePending(retry_after_ms=held_ms)
         return CertificateRefused(
             reason=(issuance.reason or Reason.ISSUANCE_FAILED).value,
             message=issuance.message or "The issuance did not succeed.",
-            retry_after_ms=max(issuance.due_at_ms - now_ms, 0) + self._pace.remaining_ms(0),
+            retry_after_ms=held_ms,
         )
+
+    async def _unbar(self, owner: Owner) -> Answer:
+        now_ms = self._now_ms()
+
+        def decide(document: Document) -> Change | None:
+            issuance = issuance_of(document)
+            if issuance is None or not issuance.barred:
+                return None
+            free = replace(issuance, barred=False, due_at_ms=now_ms)
+            return Change({"issuance": free.to_json()}, now_ms, touches_due=True)
+
+        await self._documents.change(owner.hostname, decide)
+        self._wake(owner.hostname, owner.client_id)
+        return CertificatePending(retry_after_ms=self._pace.remaining_ms(0))
 
     async def _start(self, owner: Owner, holder: Holder, document: Document) -> Answer:
         refusal = self._cannot_issue(owner)
@@ -147,16 +202,23 @@ class Certificates:
             return refusal
         now_ms = self._now_ms()
         issuance = machine.request(self._new_id(), Moment(now_ms, 0))
+        # One that could not be handed out is there still: replaced only once there is a better one.
+        seen = certificate_of(document)
+        lost_id = None if seen is None else seen.issuance_id
         try:
-            await self._take(owner.hostname, holder, issuance)
+            await self._take(owner.hostname, holder, issuance, lost_id)
         except HeldByAnother:
             return _conflict(owner.hostname)
-        self._wake(owner.hostname)
+        self._wake(owner.hostname, owner.client_id)
         return CertificatePending(retry_after_ms=self._pace.remaining_ms(0))
 
-    async def _take(self, hostname: Hostname, holder: Holder, issuance: Issuance) -> None:
+    async def _take(
+        self, hostname: Hostname, holder: Holder, issuance: Issuance, lost_id: str | None
+    ) -> None:
         """Store the issuance, unless another call of the same ownership was first."""
-        await self._holds.take(hostname, holder, lambda document: begun(document, issuance))
+        await self._holds.take(
+            hostname, holder, lambda document: begun(document, issuance, lost_id)
+        )
 
     def _cannot_issue(self, owner: Owner) -> CertificateRefused | None:
         if not self._issues:
@@ -165,19 +227,17 @@ class Certificates:
                 message="No certificate authority is configured at this gateway.",
                 retry_after_ms=None,
             )
-        challenge_name = CHALLENGE_LABEL + owner.hostname
-        if len(challenge_name) > LONGEST_NAME:
-            return CertificateRefused(
-                reason="issuance-failed",
-                message=f"The challenge name {challenge_name} would be {len(challenge_name)} "
-                f"characters long, and {LONGEST_NAME} are possible.",
-                retry_after_ms=None,
-            )
+        try:
+            challenge_name(owner.hostname)
+        except ChallengeUnavailable as fault:
+            return _without_challenge(fault)
         return None
 
     async def _judge_zone(self, owner: Owner) -> CertificateRefused | None:
         deadline = asyncio.get_running_loop().time() + CALL_BOUND_SECONDS
         outcome: Outcome = await self._publisher.inspect(owner, deadline=deadline)
+        if outcome.kind is OutcomeKind.FREE and outcome.found:
+            return await self._judge_wildcard(owner, deadline)
         if outcome.kind in {OutcomeKind.FREE, OutcomeKind.OURS}:
             return None
         if outcome.kind is OutcomeKind.CONFLICT:
@@ -189,17 +249,39 @@ class Certificates:
             retry_after_ms=None if retry is None else int(retry * 1000),
         )
 
+    async def _judge_wildcard(self, owner: Owner, deadline: float) -> CertificateRefused | None:
+        """A name that a wildcard answers for: told before an order is placed for nothing."""
+        try:
+            await self._challenges.locate(owner.hostname, deadline)
+        except ChallengeUnavailable as fault:
+            return _without_challenge(fault)
+        return None
 
-def begun(document: Document, issuance: Issuance) -> Change:
+
+def begun(document: Document, issuance: Issuance, lost_id: str | None) -> Change:
     """What starts an issuance; nothing where one runs, or has come to its certificate already.
 
     The latter when the zone took so long to judge that another call's issuance was done meanwhile.
+    `lost_id` is the issuance of a certificate that cannot be handed out.
     """
     certificate = certificate_of(document)
-    is_served = certificate is not None and certificate.may_be_served_at(issuance.begun_at_ms)
+    is_served = (
+        certificate is not None
+        and certificate.issuance_id != lost_id
+        and certificate.may_be_served_at(issuance.begun_at_ms)
+    )
     if document.issuance is not None or is_served:
         return Change()
     return Change({"issuance": issuance.to_json()}, issuance.due_at_ms, touches_due=True)
+
+
+def _without_challenge(fault: ChallengeUnavailable) -> CertificateRefused:
+    retry = fault.retry_after_seconds
+    return CertificateRefused(
+        reason=fault.reason,
+        message=fault.detail,
+        retry_after_ms=None if retry is None else int(retry * 1000),
+    )
 
 
 def _conflict(hostname: Hostname) -> CertificateRefused:

@@ -54,8 +54,15 @@ class Claims:
             since_ms = document.claim["sinceMs"] if document.claim else self._now_ms()
             return Change({"claim": {"sinceMs": since_ms, "note": note}})
 
+        # Before, so that a crash leaves no claim out of the list, and after, since it may just have
+        # been taken off. What is on it too much, `all` leaves out.
         await self._store.add_to_set(keys.CLAIMS_KEY, hostname)
-        document = await self._documents.change(hostname, decide)
+        try:
+            document = await self._documents.change(hostname, decide)
+        except ClaimRefused:
+            await self._unlist(hostname)
+            raise
+        await self._store.add_to_set(keys.CLAIMS_KEY, hostname)
         return Claim(hostname, (document.claim or {})["sinceMs"], note)
 
     async def remove(self, hostname: Hostname) -> bool:
@@ -68,7 +75,7 @@ class Claims:
             return Change({"claim": None}) if had_claim else None
 
         await self._documents.change(hostname, decide)
-        await self._store.remove_from_set(keys.CLAIMS_KEY, hostname)
+        await self._unlist(hostname)
         return had_claim
 
     async def all(self) -> list[Claim]:
@@ -79,3 +86,9 @@ class Claims:
             if claim is not None:
                 claims.append(Claim(hostname, claim["sinceMs"], claim["note"]))
         return claims
+
+    async def _unlist(self, hostname: Hostname) -> None:
+        await self._store.remove_from_set(keys.CLAIMS_KEY, hostname)
+        # Claimed again before it was off the list: then it must be on it.
+        if (await self._documents.read(hostname)).claim is not None:
+            await self._store.add_to_set(keys.CLAIMS_KEY, hostname)

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
+from gateway.certificates import debts
+from gateway.certificates.agenda import debts_of, issuance_of
 from gateway.contract import Unauthorized
+from gateway.dns.owner import Owner
+from gateway.store.documents import Change, Document, Documents, Holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gateway.contract.names import Hostname
-    from gateway.store.documents import Change, Document, Documents, Holder
+    from gateway.contract.names import ClientId, Hostname
     from gateway.store.holdings_index import HoldingsIndex
 
 
@@ -48,6 +52,14 @@ def hold_for(document: Document, holder: Holder) -> Hold:
     return Hold.MINE if document.holder == holder else Hold.ANOTHERS
 
 
+def owner_of(document: Document) -> Owner | None:
+    """The ownership that holds the hostname, with its hostname."""
+    holder = document.holder
+    if holder is None:
+        return None
+    return Owner(holder.client_id, holder.app_id, document.hostname)
+
+
 def is_established(document: Document, holder: Holder) -> bool:
     """Whether this ownership's hold has been judged against the zone already.
 
@@ -70,6 +82,28 @@ def given_up(document: Document, without: Mapping[str, object]) -> dict[str, obj
     return {**without, "holder": None} if is_last else dict(without)
 
 
+def without_certificate(
+    document: Document, now_ms: int, also_without: Mapping[str, object] = MappingProxyType({})
+) -> Change:
+    """Give up the certificate, its key and any issuance under way; what that leaves is owed."""
+    owed = _owed_without(document)
+    gone = {"certificate": None, "issuance": None, "lease": None, **also_without}
+    fields = given_up(document, gone)
+    fields["debts"] = owed
+    return Change(fields, now_ms if owed else None, touches_due=True)
+
+
+def _owed_without(document: Document) -> tuple[dict[str, Any], ...]:
+    """All that is owed once the issuance is dropped, as a document holds it."""
+    try:
+        issuance = issuance_of(document)
+        more = () if issuance is None else debts.debts_of_release(issuance)
+        return debts.as_stored(debts.with_debts(debts_of(document), more))
+    except (KeyError, TypeError, ValueError):
+        # Of a newer release, or altered: that must not make it impossible to give up.
+        return document.debts
+
+
 class Holds:
     """Takes and leaves hostnames, keeping each client's index a superset of what it holds."""
 
@@ -81,9 +115,16 @@ class Holds:
         self._now_ms = now_ms
 
     async def take(
-        self, hostname: Hostname, holder: Holder, choose: Callable[[Document], Change]
+        self,
+        hostname: Hostname,
+        holder: Holder,
+        choose: Callable[[Document], Change],
+        *,
+        instead_of: Holder | None = None,
     ) -> Document:
         """Hold a hostname, or go on holding it, with the change that `choose` (pure) wants.
+
+        `instead_of` is a holder that gives way; the caller has its index forget it afterwards.
 
         Raises:
             HeldByAnother: nothing was changed.
@@ -93,7 +134,8 @@ class Holds:
             raise Unauthorized
 
         def decide(document: Document) -> Change:
-            if hold_for(document, holder).is_conflict:
+            gives_way = document.claim is None and document.holder == instead_of
+            if hold_for(document, holder).is_conflict and not gives_way:
                 raise HeldByAnother(hostname)
             change = choose(document)
             return replace(change, fields={**change.fields, "holder": holder})
@@ -101,13 +143,29 @@ class Holds:
         document = await self._documents.change(hostname, decide)
         # A call that gave the hostname up may have taken the entry away after it was entered.
         if not await self._index.enter(holder.client_id, hostname, self._now_ms()):
+            await self._give_up(hostname, holder)
             raise Unauthorized
         return document
 
+    async def _give_up(self, hostname: Hostname, holder: Holder) -> None:
+        """Take back all that a client came to hold of a hostname after it was removed."""
+
+        def decide(document: Document) -> Change | None:
+            if document.holder != holder:
+                return None
+            return without_certificate(document, self._now_ms(), {"record": None})
+
+        await self._documents.change(hostname, decide)
+
     async def forget(self, document: Document, holder: Holder) -> None:
-        """Leave the index if the document shows that nothing is held any more."""
-        if document.holder != holder:
-            await self._index.leave(holder.client_id, document.hostname, self._now_ms())
-            # Taken again before the entry was gone: then it must be there.
-            if (await self._documents.read(document.hostname)).holder == holder:
-                await self._index.enter(holder.client_id, document.hostname, self._now_ms())
+        """Leave the index if the document shows that the client holds the hostname no more."""
+        client_id = holder.client_id
+        if _client_of(document) != client_id:
+            await self._index.leave(client_id, document.hostname, self._now_ms())
+            # Taken again before the entry was gone, be it for another `appId`: it must be there.
+            if _client_of(await self._documents.read(document.hostname)) == client_id:
+                await self._index.enter(client_id, document.hostname, self._now_ms())
+
+
+def _client_of(document: Document) -> ClientId | None:
+    return None if document.holder is None else document.holder.client_id

@@ -9,32 +9,36 @@ foreign. Called by `access`; knows no token and no policy but the hostname's.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from gateway.certificates.agenda import certificate_of, debts_of, issuance_of
 from gateway.contract import (
     ConflictingRecord,
     DnsRecord,
     SyncDnsRecordResponse,
     Unauthorized,
 )
-from gateway.dns.marker import MARKER_PREFIX
 from gateway.dns.outcome import FoundRecord, Outcome, OutcomeKind
-from gateway.holdings.hold import HeldByAnother, given_up, hold_for, is_established
-from gateway.store.documents import Change, Contended, Document, Holder
+from gateway.holdings.hold import HeldByAnother, given_up, hold_for, is_established, owner_of
+from gateway.holdings.orphans import is_intent
+from gateway.store.documents import Change, Contended, Document, Holder, Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gateway.contract.names import Hostname
     from gateway.contract.responses import SyncStatus
     from gateway.dns.owner import Owner
     from gateway.dns.publisher import Publisher
     from gateway.holdings.hold import Holds
+    from gateway.holdings.orphans import Orphans
     from gateway.store.documents import Documents
 
 CALL_BOUND_SECONDS: Final = 8.0
 EVIDENCE_BOUND_SECONDS: Final = 2.0
 ROUNDS: Final = 5
+SOUGHT_BOUND: Final = 8
+"""Of how many unknown outcomes a document keeps the records, the last ones."""
 
 _STATUS: Final[dict[OutcomeKind, SyncStatus]] = {
     OutcomeKind.CREATED: "managed-created",
@@ -46,6 +50,10 @@ _STATUS: Final[dict[OutcomeKind, SyncStatus]] = {
     OutcomeKind.FAILED: "mutation-failed",
 }
 _PUBLISHED: Final = {OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED}
+
+
+class _Overtaken(HeldByAnother):
+    """The hostname was taken by another ownership after it had been read as free."""
 
 
 class Records:
@@ -60,13 +68,18 @@ class Records:
         self,
         documents: Documents,
         holds: Holds,
+        orphans: Orphans,
         publisher: Publisher,
+        *,
         new_id: Callable[[], str],
+        now_ms: Callable[[], int],
     ) -> None:
         self._documents = documents
         self._holds = holds
+        self._orphans = orphans
         self._publisher = publisher
         self._new_id = new_id
+        self._now_ms = now_ms
 
     async def publish(self, owner: Owner, wanted: DnsRecord) -> SyncDnsRecordResponse:
         """Publish or replace the ownership's record; repeatable.
@@ -76,10 +89,24 @@ class Records:
             Unauthorized: the client was removed meanwhile; nothing of the call is left.
         """
         deadline = _deadline()
+        is_published = False
         for _ in range(ROUNDS):
-            answer = await self._publish_once(owner, wanted, deadline)
+            try:
+                answer = await self._publish_once(owner, wanted, deadline)
+            except HeldByAnother as fault:
+                if isinstance(fault, _Overtaken) and not is_published:
+                    continue
+                # What an earlier round has published is nobody's any more.
+                if is_published:
+                    await self._publisher.withdraw(owner, remembered=wanted, deadline=deadline)
+                return await self._held_against(owner)
+            except Unauthorized:
+                # Removed meanwhile: what an earlier round has published goes with the client.
+                await self._publisher.withdraw(owner, remembered=wanted, deadline=deadline)
+                raise
             if answer is not None:
                 return answer
+            is_published = True
         raise Contended(f"{owner.hostname} is being published and withdrawn at once")
 
     async def withdraw(self, owner: Owner) -> SyncDnsRecordResponse:
@@ -93,53 +120,78 @@ class Records:
         for _ in range(ROUNDS):
             document = await self._documents.read(owner.hostname)
             if hold_for(document, holder).is_conflict:
-                return _response(owner.hostname, _NOTHING_TO_WITHDRAW)
+                return await self._withdraw_unheld(owner, document)
             outcome = await self._publisher.withdraw(
-                owner, remembered=_remembered(document), deadline=deadline
+                owner,
+                remembered=remembered_record(document),
+                sought=sought_records(document),
+                deadline=deadline,
             )
-            if outcome.kind is not OutcomeKind.DELETED or document.record is None:
-                return _response(owner.hostname, outcome)
-            if await self._forget(document, holder):
+            if outcome.kind is not OutcomeKind.DELETED or await self._forget(document, holder):
                 return _response(owner.hostname, outcome)
         raise Contended(f"{owner.hostname} is being published and withdrawn at once")
+
+    async def _withdraw_unheld(self, owner: Owner, document: Document) -> SyncDnsRecordResponse:
+        """Something else holds the hostname; yet the zone may carry the ownership's record.
+
+        So it is when Redis was emptied, and another asks for the hostname first or an operator
+        claims it. A hold that was judged against the zone is different: whatever of the caller's
+        has come to lie there since (an old marker beside the same address), it is the holder's.
+        """
+        outcome = _NOTHING_TO_WITHDRAW
+        if document.claim is not None or is_intent(document):
+            withdrawn = await self._publisher.withdraw(
+                owner, remembered=None, sparing=owner_of(document), deadline=_deadline()
+            )
+            if withdrawn.kind is not OutcomeKind.DELETED:
+                outcome = withdrawn
+        return _response(owner.hostname, outcome)
 
     async def _publish_once(
         self, owner: Owner, wanted: DnsRecord, deadline: float
     ) -> SyncDnsRecordResponse | None:
-        """One round; None when the record was withdrawn again before it could be remembered."""
+        """One round; None when the record was withdrawn again before it could be remembered.
+
+        Raises:
+            HeldByAnother, Unauthorized: the hostname could not be taken.
+            _Overtaken: another took it just now, which is to be judged like one that had it before.
+        """
         holder = Holder(owner.client_id, owner.app_id)
         document = await self._documents.read(owner.hostname)
         if hold_for(document, holder).is_conflict:
-            return await self._held_against(owner)
+            document = await self._orphans.without_orphan(document, owner)
+        if hold_for(document, holder).is_conflict:
+            raise HeldByAnother(owner.hostname)
         edition = self._new_id()
         intended = document.record is None
         if intended:
-            intent = _kept(wanted, edition, published=False)
-            try:
-                await self._holds.take(
-                    owner.hostname,
-                    holder,
-                    lambda now: Change({"record": intent} if now.record is None else {}),
-                )
-            except HeldByAnother:
-                return await self._held_against(owner)
-            except Unauthorized:
-                # Removed meanwhile: what an earlier round has published goes with the client.
-                await self._publisher.withdraw(owner, remembered=wanted, deadline=deadline)
-                raise
+            intent = {**kept_record(wanted, edition, published=False), "sinceMs": self._now_ms()}
+            await self._take(owner, holder, intent)
         outcome = await self._publisher.publish(
             owner,
             wanted,
             held=is_established(document, holder),
-            remembered=_remembered(document),
+            remembered=remembered_record(document),
+            sought=sought_records(document),
             deadline=deadline,
         )
         if outcome.kind in _PUBLISHED:
             if not await self._remember(document, holder, outcome, edition):
                 return None
+        elif outcome.unknown:
+            await self._note(owner.hostname, holder, wanted)
         elif _came_to_nothing(outcome, intended=intended):
             await self._take_back(owner.hostname, holder, edition if intended else None)
         return _response(owner.hostname, outcome)
+
+    async def _take(self, owner: Owner, holder: Holder, intent: dict[str, object]) -> None:
+        def choose(now: Document) -> Change:
+            return Change({"record": intent} if now.record is None else {})
+
+        try:
+            await self._holds.take(owner.hostname, holder, choose)
+        except HeldByAnother as fault:
+            raise _Overtaken(owner.hostname) from fault
 
     async def _held_against(self, owner: Owner) -> SyncDnsRecordResponse:
         """A conflict that Redis knows of; what lies at the name is shown as far as readable."""
@@ -165,24 +217,43 @@ class Records:
         def decide(now: Document) -> Change | None:
             nonlocal is_mine
             is_mine = now.holder == holder and now.record is not None
-            return Change({"record": _kept(record, edition, published=True)}) if is_mine else None
+            kept = kept_record(record, edition, published=True)
+            return Change({"record": kept}) if is_mine else None
 
         await self._documents.change(document.hostname, decide)
         return is_mine
 
+    async def _note(self, hostname: Hostname, holder: Holder, wanted: DnsRecord) -> None:
+        """The zone may carry this record instead of the one that is remembered, with its marker."""
+
+        def decide(now: Document) -> Change | None:
+            record = now.record
+            known = (remembered_record(now), *sought_records(now))
+            if now.holder != holder or record is None or wanted in known:
+                return None
+            sought = [*record.get("sought", ()), wanted.to_wire()][-SOUGHT_BOUND:]
+            return Change({"record": {**record, "edition": self._new_id(), "sought": sought}})
+
+        await self._documents.change(hostname, decide)
+
     async def _forget(self, seen: Document, holder: Holder) -> bool:
         """Give the record up; False when another call has published since it was read.
 
-        Compares the record and not the document, which a worker may be busy with.
+        Compares the record and not the document, which a worker may be busy with. There may have
+        been none to give up, and yet be one now: it was taken out of the zone with the rest.
         """
 
         def decide(now: Document) -> Change | None:
             same = now.holder == holder and now.record == seen.record
-            return Change(given_up(now, {"record": None})) if same else None
+            if not same or now.record is None:
+                return None
+            return Change(given_up(now, {"record": None}))
 
         after = await self._documents.change(seen.hostname, decide)
         if after.holder == holder and after.record is not None:
             return False
+        if seen.record is None:
+            return True
         await self._holds.forget(after, holder)
         return True
 
@@ -201,7 +272,7 @@ class Records:
 
 
 _NOTHING_TO_WITHDRAW: Final = Outcome(
-    OutcomeKind.DELETED, "This ownership holds no record here; nothing was touched."
+    OutcomeKind.DELETED, "This ownership has no record here; what others have was not touched."
 )
 
 
@@ -220,30 +291,68 @@ def target_invalid(hostname: Hostname, record: DnsRecord) -> SyncDnsRecordRespon
 def _came_to_nothing(outcome: Outcome, *, intended: bool) -> bool:
     """Whether an intent may be given up: nothing of it is, or will be, in the zone.
 
-    Of an earlier call's intent (a crash, a lost reply) only the zone can tell: a conflict without
-    any marker at the name. A marker may be this ownership's, beside an address edited since, and
-    the remembered record is what proves it when it is withdrawn.
+    So it is of the call's own, its outcome being known. Of an earlier call's intent (a crash, a
+    lost reply) only the zone can tell: a conflict without any marker at the name. A marker may be
+    this ownership's, beside an address edited since, and the remembered record is what proves it
+    when it is withdrawn.
     """
     if intended:
-        return not outcome.unknown
-    is_marked = any(MARKER_PREFIX in found.value for found in outcome.found if found.type == "TXT")
-    return outcome.kind is OutcomeKind.CONFLICT and not is_marked
+        return True
+    return outcome.kind is OutcomeKind.CONFLICT and not outcome.marked
 
 
-def _kept(record: DnsRecord, edition: str, *, published: bool) -> dict[str, object]:
+def kept_record(record: DnsRecord, edition: str, *, published: bool) -> dict[str, object]:
+    """What a document remembers of a record, in the shape that `remembered_record` reads."""
     return {**record.to_wire(), "published": published, "edition": edition}
 
 
 def _is_known(document: Document, record: DnsRecord) -> bool:
     kept = document.record
-    return kept is not None and bool(kept["published"]) and _remembered(document) == record
+    return kept is not None and bool(kept["published"]) and remembered_record(document) == record
 
 
-def _remembered(document: Document) -> DnsRecord | None:
+def remembered_record(document: Document) -> DnsRecord | None:
+    """The record that a document says was published last, or was about to be.
+
+    Raises:
+        Unreadable: it is in another shape, or of another type than this release knows.
+    """
     record = document.record
     if record is None:
         return None
-    return DnsRecord(type=record["type"], value=record["value"], ttl=record["ttl"])
+    if "published" not in record:
+        raise Unreadable(document.hostname)
+    return _read(document, record)
+
+
+def sought_records(document: Document) -> tuple[DnsRecord, ...]:
+    """The records that the zone may carry instead: what became of their publication is unknown.
+
+    Raises:
+        Unreadable: as in `remembered_record`.
+    """
+    return tuple(_read(document, kept) for kept in (document.record or {}).get("sought", ()))
+
+
+def _read(document: Document, kept: Mapping[str, Any]) -> DnsRecord:
+    try:
+        return DnsRecord(type=kept["type"], value=kept["value"], ttl=kept["ttl"])
+    except (KeyError, TypeError, ValueError):
+        raise Unreadable(document.hostname) from None
+
+
+def require_readable(document: Document) -> None:
+    """Raises `Unreadable` where any part of a document is in another shape than this release's."""
+    try:
+        remembered_record(document)
+        sought_records(document)
+        certificate_of(document)
+        issuance_of(document)
+        debts_of(document)
+        if document.claim is not None:
+            _ = document.claim["sinceMs"], document.claim["note"]
+    except (KeyError, TypeError, ValueError):
+        raise Unreadable(document.hostname) from None
 
 
 def _response(hostname: Hostname, outcome: Outcome) -> SyncDnsRecordResponse:

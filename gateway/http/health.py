@@ -113,7 +113,13 @@ class Monitor:
         since_ms = before.since_ms if before.state == state else self._now_ms()
         self._seen[part.name] = Seen(state, since_ms, detail)
         if before.state != state:
-            _log.info("part changed", part=part.name, state=state, detail=detail)
+            say = _log.info if detail is None else _log.warning
+            say(
+                "part changed",
+                part=part.name,
+                state=state,
+                **({"detail": detail} if detail else {}),
+            )
 
 
 async def _probe(part: Part) -> tuple[str, str | None]:

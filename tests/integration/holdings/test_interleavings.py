@@ -1,138 +1,41 @@
-"""Calls of one ownership at once: Redis and the zone never contradict each other afterwards.
+"""Calls of one ownership at once: Redis and the zone never contradict each other afterwards."""
 
-The parts are joined as the composition root does it. Only the moment of the second call is chosen:
-an `Exchange` runs it just after the first call's UPDATE was answered by the real server.
-"""
+from dataclasses import replace
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-
-import dns.message
-import dns.opcode
 import pytest
 
-from gateway.access.clients import ClientStore, created
-from gateway.access.tokens import new_client_token
-from gateway.contract import ClientSpec, DnsRecord, Unauthorized
-from gateway.contract.names import AppId, ClientId, Hostname
-from gateway.dns.exchange import Exchange, Over
-from gateway.dns.owner import Owner
-from gateway.dns.publisher import Publisher
-from gateway.dns.replies import Peer
-from gateway.dns.zones import Zones
+from gateway.contract import DnsRecord, Unauthorized
+from gateway.contract.names import AppId
 from gateway.holdings.hold import Holds
-from gateway.holdings.records import Records
-from gateway.store.connection import Store
-from gateway.store.documents import Change, Documents
-from gateway.store.holdings_index import HoldingsIndex
-from gateway.wiring import new_id
-from tests.integration.dns.conftest import MARKERS, zone_at
-from tests.integration.dns.hand import Hand
-from tests.lab.bind import BindPair
-from tests.lab.redis import RedisProcess
+from gateway.store.documents import Change, Document
+from tests.integration.holdings.site import Site, now_ms
 
 ONE = DnsRecord(type="A", value="198.51.100.1", ttl=300)
 TWO = DnsRecord(type="A", value="198.51.100.2", ttl=300)
 
-Meanwhile = Callable[[], Awaitable[object]]
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-class After(Exchange):
-    """Runs `meanwhile`, once, after the first UPDATE that changes something was answered."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.meanwhile: Meanwhile | None = None
-
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
-        reply = await super().ask(peer, request, over=over, deadline=deadline)
-        meanwhile = self.meanwhile
-        if meanwhile and request.opcode() == dns.opcode.UPDATE and request.sections[2]:
-            self.meanwhile = None
-            await meanwhile()
-        return reply
-
-
-class Site:
-    """One process's parts, for one ownership of a client that exists."""
-
-    def __init__(self, store: Store, bind: BindPair, label: str) -> None:
-        self.documents = Documents(store)
-        self.index = HoldingsIndex(store)
-        self.clients = ClientStore(store)
-        self.exchange = After()
-        publisher = Publisher(Zones([zone_at(bind.primary, bind.tsig)]), MARKERS, self.exchange)
-        holds = Holds(self.documents, self.index, now_ms)
-        self.records = Records(self.documents, holds, publisher, new_id)
-        self.hand = Hand.at(bind)
-        client_id = ClientId(f"client-{label}")
-        self.owner = Owner(client_id, AppId("app"), Hostname(f"{label}.example.test"))
-
-    async def make_client(self) -> None:
-        spec = ClientSpec(
-            client_id=self.owner.client_id,
-            client_type="test",
-            hostname_patterns=(self.owner.hostname,),
-            capabilities=frozenset(),
-        )
-        token = new_client_token(self.owner.client_id)
-        await self.clients.change(self.owner.client_id, lambda _: created(spec, token, now_ms()))
-
-    async def publish(self, record: DnsRecord) -> str:
-        return (await self.records.publish(self.owner, record)).status
-
-    async def withdraw(self) -> str:
-        return (await self.records.withdraw(self.owner)).status
-
-    async def assert_agreed(self, *, held: bool) -> None:
-        """Document, index and zone all say the same."""
-        document = await self.documents.read(self.owner.hostname)
-        entries = [name for name, _ in await self.index.entries(self.owner.client_id)]
-        in_zone = await asyncio.to_thread(self.hand.records, self.owner.hostname)
-        assert (document.holder is not None) is held
-        assert (document.record is not None) is held
-        assert (self.owner.hostname in entries) is held
-        assert bool(in_zone) is held
-
-
-@pytest.fixture
-async def site(redis_server: RedisProcess, bind: BindPair, fresh_label: str) -> AsyncIterator[Site]:
-    store = Store(redis_server.url)
-    site = Site(store, bind, fresh_label)
-    await site.make_client()
-    yield site
-    await store.close()
-
 
 async def test_publish_within_a_withdrawal_stays_held_or_goes_with_it(site: Site) -> None:
     await site.publish(ONE)
-    site.exchange.meanwhile = lambda: site.publish(ONE)
+    site.exchange.after_update.set(lambda: site.publish(ONE))
     assert await site.withdraw() == "managed-deleted"
     await site.assert_agreed(held=False)
 
 
 async def test_withdrawal_within_a_replacement_is_followed_by_the_record(site: Site) -> None:
     await site.publish(ONE)
-    site.exchange.meanwhile = site.withdraw
+    site.exchange.after_update.set(site.withdraw)
     assert await site.publish(TWO) == "managed-created"
     await site.assert_agreed(held=True)
 
 
 async def test_withdrawal_within_a_first_publication_is_followed_by_the_record(site: Site) -> None:
-    site.exchange.meanwhile = site.withdraw
+    site.exchange.after_update.set(site.withdraw)
     assert await site.publish(ONE) == "managed-created"
     await site.assert_agreed(held=True)
 
 
 async def test_second_first_publication_keeps_what_the_first_has_published(site: Site) -> None:
-    site.exchange.meanwhile = lambda: site.publish(TWO)
+    site.exchange.after_update.set(lambda: site.publish(TWO))
     assert await site.publish(ONE) == "managed-created"
     await site.assert_agreed(held=True)
 
@@ -145,7 +48,7 @@ async def test_worker_busy_on_the_document_does_not_keep_a_withdrawn_hostname(si
             site.owner.hostname, lambda now: Change({"fence": now.fence + 1})
         )
 
-    site.exchange.meanwhile = work
+    site.exchange.after_update.set(work)
     assert await site.withdraw() == "managed-deleted"
     await site.assert_agreed(held=False)
 
@@ -157,7 +60,7 @@ async def test_removal_of_the_client_takes_along_what_was_just_being_published(s
         await site.withdraw()
         assert await site.clients.drop(site.owner.client_id)
 
-    site.exchange.meanwhile = remove
+    site.exchange.after_update.set(remove)
     with pytest.raises(Unauthorized):
         await site.publish(TWO)
     await site.assert_agreed(held=False)
@@ -174,3 +77,64 @@ async def test_hostname_taken_while_it_is_being_left_stays_in_the_index(site: Si
     assert seen.holder is not None
     await holds.forget(given_up, seen.holder)
     await site.assert_agreed(held=True)
+
+
+async def test_hostname_taken_for_another_app_id_while_it_is_being_left_stays_in_the_index(
+    site: Site,
+) -> None:
+    await site.publish(ONE)
+    seen = (await site.documents.read(site.owner.hostname)).holder
+    assert seen is not None
+    await site.withdraw()
+    given_up = await site.documents.read(site.owner.hostname)
+    another = replace(site.owner, app_id=AppId("another"))
+    assert (await site.records.publish(another, ONE)).status == "managed-created"
+    holds = Holds(site.documents, site.index, lambda: now_ms() + 1_000)
+    await holds.forget(given_up, seen)
+    assert site.owner.hostname in [name for name, _ in await site.index.entries(seen.client_id)]
+
+
+async def test_publication_after_a_withdrawal_has_seen_no_record_goes_with_it(site: Site) -> None:
+    # It is taken out of the zone by its marker, so what Redis says of it must go as well.
+    site.exchange.before.set(lambda: site.publish(ONE))
+    assert await site.withdraw() == "managed-deleted"
+    await site.assert_agreed(held=False)
+
+
+async def test_withdrawal_of_nothing_leaves_a_certificate_held(site: Site) -> None:
+    await site.certificates.get(site.owner)
+    assert await site.withdraw() == "managed-deleted"
+    assert (await site.documents.read(site.owner.hostname)).holder == site.holder
+
+
+async def drop_client(site: Site) -> None:
+    """Remove the client while a call that has entered the index holds nothing yet."""
+    await site.index.leave(site.owner.client_id, site.owner.hostname, now_ms())
+    assert await site.clients.drop(site.owner.client_id)
+
+
+async def test_client_removed_before_it_holds_a_record_holds_nothing(site: Site) -> None:
+    site.index.after_entry.set(lambda: drop_client(site))
+    with pytest.raises(Unauthorized):
+        await site.publish(ONE)
+    await site.assert_agreed(held=False)
+
+
+async def test_client_removed_before_it_holds_an_issuance_holds_nothing(site: Site) -> None:
+    site.index.after_entry.set(lambda: drop_client(site))
+    with pytest.raises(Unauthorized):
+        await site.certificates.get(site.owner)
+    assert await site.documents.read(site.owner.hostname) == Document(site.owner.hostname)
+
+
+async def test_record_published_after_its_hostname_was_lost_is_taken_out_again(
+    site: Site, rival: Site
+) -> None:
+    async def lose() -> None:
+        await site.withdraw()
+        await rival.certificates.get(rival.owner)
+
+    site.exchange.before_update.set(lose)
+    assert await site.publish(ONE) == "record-conflict"
+    assert await site.in_zone() == set()
+    assert (await site.documents.read(site.owner.hostname)).holder == rival.holder

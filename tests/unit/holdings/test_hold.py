@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from gateway.certificates.states import Issuance, State
 from gateway.contract.names import AppId, ClientId, Hostname
-from gateway.holdings.hold import Hold, given_up, hold_for, is_established
+from gateway.holdings.hold import Hold, given_up, hold_for, is_established, without_certificate
 from gateway.store.documents import Document, Holder
 
 ME = Holder(ClientId("client"), AppId("app"))
@@ -54,3 +55,19 @@ def test_holder_goes_with_the_last_of_record_certificate_and_issuance() -> None:
     assert given_up(both, {"certificate": None}) == {"certificate": None}
     last = replace(MINE, record={"published": True})
     assert given_up(last, {"record": None}) == {"record": None, "holder": None}
+
+
+ORDERED = Issuance("i", State.ORDERED, 1, 1, 1, order_url="https://ca.example/order/1").to_json()
+
+
+def test_order_of_an_issuance_that_is_given_up_is_owed_at_once() -> None:
+    change = without_certificate(replace(MINE, issuance=ORDERED), 7)
+    assert change.fields["holder"] is None
+    assert change.fields["debts"][0]["url"] == "https://ca.example/order/1"  # type: ignore[index]
+    assert (change.due_ms, change.touches_due) == (7, True)
+
+
+def test_record_stays_with_its_holder_unless_it_is_given_up_too() -> None:
+    document = replace(MINE, record={"published": True}, certificate={"a": 1})
+    assert "holder" not in without_certificate(document, 7).fields
+    assert without_certificate(document, 7, {"record": None}).fields["holder"] is None
