@@ -1,0 +1,267 @@
+"""One call to the gateway and its answer, over HTTP.
+
+Responsible for the connection, for bounds in size and time, and for telling apart what may have
+reached the gateway and what cannot have: a call is nothing without its body, and that goes out only
+on a connection that stands, through TLS and a proxy. Must not: repeat anything, read a `response`.
+Used by `asynchronous`.
+"""
+
+import os
+import socket
+import ssl
+import sys
+from collections.abc import AsyncIterator, Iterator
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final, NoReturn
+
+import anyio
+import httpx
+
+from gateway import __version__
+from gateway.client.errors import NoGateway, Unreachable
+from gateway.contract import AnswerInvalid
+from gateway.contract.faults import described
+
+CONNECT_SECONDS: Final = 5.0
+EXCHANGE_SECONDS: Final = 15.0
+"""A gateway answers within 10 seconds, whatever its own servers do."""
+
+MAX_ANSWER_BYTES: Final = 1_048_576
+"""Far more than any answer has; a request with thousands of violations is told all of them."""
+
+IDLE_SECONDS: Final = 60.0
+"""How long a connection is kept without a call; the gateway closes it after 75 seconds."""
+
+_PATH: Final = "/typedrequest"
+_HEADERS: Final = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    # Plain, so that the bytes which are counted are the bytes that are read.
+    "Accept-Encoding": "identity",
+    "User-Agent": f"gateway-client/{__version__}",
+}
+_CONTRACT_STATUSES: Final = (200, 400, 405, 408, 413, 415)
+_PASSING_STATUSES: Final = (429, 502, 503, 504)
+_PROXY_VARIABLES: Final = ("http_proxy", "https_proxy", "all_proxy")
+
+
+class Delivery:
+    """One call on its way, over all attempts to send it."""
+
+    def __init__(self) -> None:
+        self.may_have_arrived = False
+        """Whether its body was handed to a connection, so that the gateway may have got it."""
+
+    async def hand_over(self, body: bytes) -> AsyncIterator[bytes]:
+        """The body, for the connection that asks for it."""
+        self.may_have_arrived = True
+        yield body
+
+
+class Exchange:
+    """Sends the body of a call to one gateway and gives back the body of the answer.
+
+    Connections are kept open between calls. `url`: the gateway's origin, with or without the path
+    `/typedrequest`.
+
+    Raises:
+        ValueError: the URL is none, or plain HTTP to another machine without `allow_plain_http`;
+            the CA file is none; or a proxy that the environment names cannot be used.
+
+    """
+
+    def __init__(
+        self,
+        url: str,
+        ca_file: Path | str | None,
+        *,
+        allow_plain_http: bool,
+        transport: httpx.AsyncBaseTransport | None,
+    ) -> None:
+        self.url = _endpoint(url, allow_plain_http=allow_plain_http)
+        verify = _trust(ca_file) if self.url.scheme == "https" else False
+        try:
+            self._http = httpx.AsyncClient(
+                headers=_HEADERS,
+                timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+                limits=httpx.Limits(
+                    max_connections=None,
+                    max_keepalive_connections=100,
+                    keepalive_expiry=IDLE_SECONDS,
+                ),
+                verify=verify,
+                transport=transport,
+                follow_redirects=False,
+                # A proxy of the environment would be sent the token as it is.
+                trust_env=self.url.scheme == "https",
+            )
+        except (ImportError, ValueError, httpx.InvalidURL):
+            # httpx tells of a kind of proxy that it has no library for by an ImportError. The
+            # value is not shown: it may hold a password.
+            names = " or ".join(f"${key}" for key in os.environ if key.lower() in _PROXY_VARIABLES)
+            raise ValueError(
+                f"The proxy in {names} cannot be used: it must be an HTTP proxy."
+            ) from None
+
+    async def send(self, body: bytes, delivery: Delivery) -> bytes:
+        """Send the body of a call; the body of the answer.
+
+        Raises:
+            Unreachable: there was none.
+            AnswerInvalid: what came is no answer of a gateway.
+
+        """
+        before = sys.exception()
+        with anyio.move_on_after(EXCHANGE_SECONDS):
+            try:
+                async with self._http.stream(
+                    "POST",
+                    self.url,
+                    content=delivery.hand_over(body),
+                    headers={"Content-Length": str(len(body))},
+                ) as response:
+                    return await self._read(response)
+            except httpx.HTTPError as error:
+                self._tell(error, list(_causes(error, before)), delivery)
+        raise Unreachable(
+            f"The gateway at {self.url} did not answer within {EXCHANGE_SECONDS:g} seconds.",
+            may_have_arrived=delivery.may_have_arrived,
+        )
+
+    async def close(self) -> None:
+        """Close the connections; may be repeated."""
+        await self._http.aclose()
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        status = response.status_code
+        is_json = response.headers.get("Content-Type", "").startswith("application/json")
+        if status not in _CONTRACT_STATUSES or (status != 200 and not is_json):
+            self._refuse_status(status, response.headers.get("Retry-After", ""))
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise AnswerInvalid(f"The answer of {self.url} is compressed, which was not asked for.")
+        return await _bounded(response.aiter_bytes())
+
+    def _refuse_status(self, status: int, retry_after: str) -> NoReturn:
+        if status in _PASSING_STATUSES:
+            why = "takes no more calls right now" if status == 429 else "does not reach it"
+            raise Unreachable(
+                f"{self.url} answered with HTTP status {status}: what stands before the gateway "
+                f"{why}.",
+                may_have_arrived=True,
+                retry_after_ms=_wait_ms(retry_after) if status in (429, 503) else None,
+            )
+        raise NoGateway(
+            f"{self.url} answered with HTTP status {status}, which no gateway does: is it the "
+            "gateway's URL?"
+        )
+
+    def _tell(
+        self, error: httpx.HTTPError, causes: list[BaseException], delivery: Delivery
+    ) -> NoReturn:
+        distrust = _distrust(causes) if isinstance(error, httpx.ConnectError) else None
+        if distrust is not None:
+            raise Unreachable(
+                f"The TLS certificate of {self.url} is not trusted: {distrust}.",
+                may_have_arrived=delivery.may_have_arrived,
+                is_lasting=True,
+            ) from None
+        is_unmade = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError)
+        reason = _reason(causes)
+        raise Unreachable(
+            f"The gateway at {self.url} cannot be reached: {reason}."
+            if is_unmade
+            else f"The connection to {self.url} broke before an answer: {reason}.",
+            may_have_arrived=delivery.may_have_arrived,
+        ) from None
+
+
+def _endpoint(url: str, *, allow_plain_http: bool) -> httpx.URL:
+    if "@" in str(url):  # first of all: a password is in no message then
+        raise ValueError("The gateway's URL must have no user, no query and no fragment.")
+    shown = described(url)  # without a token, which may have been given in its place
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        raise ValueError(f"{shown} is not a URL.") from None
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise ValueError(f"{shown} must begin with https:// and name a host.")
+    if parsed.port is not None and not 0 < parsed.port < 65_536:
+        raise ValueError(f"{shown} must have a port from 1 to 65535.")
+    if parsed.query or parsed.fragment:
+        raise ValueError("The gateway's URL must have no user, no query and no fragment.")
+    if parsed.path not in ("", "/", _PATH):
+        raise ValueError(f"{shown} must have no path but {_PATH}.")
+    if parsed.scheme == "http" and not allow_plain_http and not _is_loopback(parsed.host):
+        raise ValueError(
+            f"{shown} would send the token unencrypted to another machine: use https, or say "
+            "that it may (allow plain HTTP)."
+        )
+    return parsed.copy_with(path=_PATH)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _trust(ca_file: Path | str | None) -> ssl.SSLContext:
+    """The system's certificate authorities, or those of a file."""
+    if ca_file == "":  # which ssl takes for the system's
+        raise ValueError("The CA file must have a name: leave it out for the system's authorities.")
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # ssl's own errors are among them
+        raise ValueError(
+            f"The CA file {ca_file} cannot be used: {error.strerror or error}."
+        ) from None
+
+
+async def _bounded(chunks: AsyncIterator[bytes]) -> bytes:
+    body = bytearray()
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > MAX_ANSWER_BYTES:
+            raise AnswerInvalid(f"The answer has more than {MAX_ANSWER_BYTES} bytes.")
+    return bytes(body)
+
+
+def _wait_ms(retry_after: str) -> int | None:
+    """The milliseconds of a `Retry-After` in seconds; its other form, a date, is not read."""
+    is_read = retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 9
+    return int(retry_after) * 1000 if is_read else None
+
+
+def _distrust(causes: list[BaseException]) -> str | None:
+    """Why the TLS library does not trust the peer, if that is what happened."""
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return cause.verify_message.rstrip(".")
+    return None
+
+
+def _reason(causes: list[BaseException]) -> str:
+    """The system's own words where there are some: httpx says only that it failed."""
+    for cause in causes:
+        if isinstance(cause, ssl.SSLError | socket.gaierror) and cause.strerror:
+            return cause.strerror.rstrip(".")
+        if isinstance(cause, OSError) and cause.errno:
+            return os.strerror(cause.errno)
+    return str(causes[0]).strip().rstrip(".") or type(causes[0]).__name__
+
+
+def _causes(error: BaseException, before: BaseException | None) -> Iterator[BaseException]:
+    """An error and what was behind it; where several attempts failed, the first of them.
+
+    `before` is what the caller was handling already, to which Python chains whatever comes after.
+    """
+    cause: BaseException | None = error
+    while cause is not None and cause is not before:
+        yield cause
+        if isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        else:
+            # Also where it is suppressed: httpcore 1.0 raises `from None` what the system said.
+            cause = cause.__cause__ or cause.__context__

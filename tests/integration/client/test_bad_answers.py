@@ -1,0 +1,378 @@
+"""Answers that break the contract: refused with the reason, not repeated, never used.
+
+A liar gives them, since no real gateway does.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gateway.client import (
+    AnswerInvalid,
+    AsyncGatewayClient,
+    CallError,
+    DnsRecord,
+    EnvelopeInvalid,
+    Internal,
+    MethodUnknown,
+    Overloaded,
+    RequestInvalid,
+    UnknownFailure,
+    Unreachable,
+)
+from tests.integration.client.conftest import RELAY, TOKEN
+from tests.lab.certificates import Issued, LabAuthority, key_pem, new_key
+from tests.lab.liar import (
+    Answer,
+    Liar,
+    Says,
+    enveloped,
+    failure,
+    gzip_bomb,
+    response,
+    spoiled,
+)
+
+AUTHORITY = LabAuthority()
+NOW = datetime.now(UTC)
+DAY = timedelta(days=1)
+MEGABYTE = 1_000_000
+HTML = Says(b"<html>Sign in to the hotel</html>", headers={"Content-Type": "text/html"})
+ADDRESS = DnsRecord(type="A", value="198.51.100.5", ttl=60)
+
+BAD: dict[str, tuple[Answer, str]] = {
+    "garbage": (b"\0garbage", "not JSON"),
+    "nothing": (b"", "not JSON"),
+    "a page": (HTML, "not JSON"),
+    "a list": (b"[]", "must be an object, not a list"),
+    "half of it": (lambda envelope: enveloped(envelope)[:-1], "not JSON"),
+    "a key twice": (
+        lambda envelope: enveloped(envelope).replace(b"{", b'{"method": "x", ', 1),
+        '"method" twice',
+    ),
+    "deep nesting": (lambda envelope: enveloped(envelope, response=_deep()), "nested deeper"),
+    "another method": (response({}, method="other"), 'to the method "other"'),
+    "another call": (response({}, correlation={"id": "0"}), "to another call"),
+    "no response": (response(None), "response must be an object, not null"),
+    "a wrong type": (response({"context": "admin"}), "context"),
+    "a missing key": (response({}), "context is missing"),
+    "an unknown role": (response({"context": {"role": "king"}}), "role"),
+    "an error that is none": (response(None, error="no"), "error must be an object"),
+    "an error without a code": (response(None, error={"text": "", "data": {}}), "with a code"),
+    "a redirect": (Says(status=307, headers={"Location": "/typedrequest"}), "HTTP status 307"),
+    "a redirect elsewhere": (
+        Says(status=301, headers={"Location": "http://192.0.2.1/"}),
+        "HTTP status 301",
+    ),
+    "an empty success": (Says(status=204), "HTTP status 204"),
+    "a page that is not there": (Says(b'{"text": "no"}', status=404), "is it the gateway's URL"),
+    "a page of an error": (Says(b"<html>", status=500), "HTTP status 500"),
+    "a refusal in HTML": (Says(HTML.body, 400, HTML.headers), "HTTP status 400"),
+    "a packed answer": (gzip_bomb(10), "is compressed"),
+    "a bomb": (gzip_bomb(100 * MEGABYTE), "is compressed"),
+}
+
+
+def _deep() -> object:
+    value: object = []
+    for _ in range(40):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("what", BAD)
+async def test_answer_that_breaks_the_contract_is_refused_with_the_reason(
+    liar: Liar, deceived: AsyncGatewayClient, what: str
+) -> None:
+    answer, reason = BAD[what]
+    liar.answers(answer)
+    with pytest.raises(AnswerInvalid, match=reason):
+        await deceived.get_context()
+    assert len(liar.requests) == 1
+
+
+@pytest.mark.parametrize("has_length", [True, False])
+async def test_endless_answer_is_refused_long_before_its_end(
+    liar: Liar, deceived: AsyncGatewayClient, has_length: bool
+) -> None:
+    liar.answers(Says(b" " * MEGABYTE, times=100, has_length=has_length))
+    with pytest.raises(AnswerInvalid, match="more than 1048576 bytes"):
+        await deceived.get_context()
+    assert liar.sent_bytes < 50 * MEGABYTE
+
+
+async def test_good_answer_after_a_bad_one_is_read(
+    liar: Liar, deceived: AsyncGatewayClient
+) -> None:
+    liar.answers(b"garbage", response({"status": "released"}))
+    with pytest.raises(AnswerInvalid):
+        await deceived.release_certificate(RELAY)
+    assert (await deceived.release_certificate(RELAY)).status == "released"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Says(raw=b"\0garbage\r\n\r\n"),
+        Says(raw=b"HTTP/1.1 200 OK\r\n" + b"Many: headers\r\n" * 20_000),
+        Says(raw=b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n"),
+        Says(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+    ],
+    ids=["garbage", "endless headers", "a negative length", "broken chunks"],
+)
+async def test_what_is_no_http_is_a_broken_connection(
+    liar: Liar, deceived: AsyncGatewayClient, answer: Answer
+) -> None:
+    liar.answers(answer)
+    # A call that is not repeated.
+    with pytest.raises(Unreachable, match="broke before an answer"):
+        await deceived.rotate_credential("cluster-a")
+
+
+FAILED: list[tuple[Answer, type[CallError]]] = [
+    (failure("internal", incidentId="4711"), Internal),
+    (failure("method-unknown"), MethodUnknown),
+    (failure("overloaded", retryAfterMs=3_600_000), Overloaded),
+    (failure("request-invalid", violations=["spec.new is missing"]), RequestInvalid),
+    (failure("of-a-newer-gateway", more=[1]), UnknownFailure),
+    *(
+        (spoiled(failure("envelope-invalid"), status=status), EnvelopeInvalid)
+        for status in (400, 405, 408, 413, 415)
+    ),
+]
+
+
+@pytest.mark.parametrize(("answer", "error"), FAILED)
+async def test_error_of_the_contract_is_its_exception_with_its_own_words(
+    liar: Liar, deceived: AsyncGatewayClient, answer: Answer, error: type[CallError]
+) -> None:
+    liar.answers(answer)
+    with pytest.raises(error, match=r"^Told to fail\.$"):
+        await deceived.get_context()
+    assert len(liar.requests) == 1
+
+
+SPOILED: dict[str, tuple[Callable[[], Issued], str]] = {
+    "another name": (
+        lambda: AUTHORITY.issue("other.example.test"),
+        "is for other.example.test, not for relay.example.test",
+    ),
+    "a wildcard": (lambda: AUTHORITY.issue("", names=["*.example.test"]), r"is for \*"),
+    "expired": (
+        lambda: AUTHORITY.issue(RELAY.hostname, not_before=NOW - 9 * DAY, not_after=NOW - DAY),
+        "expired on",
+    ),
+    "not yet valid": (
+        lambda: AUTHORITY.issue(RELAY.hostname, not_before=NOW + DAY),
+        "is not valid before",
+    ),
+    "another key": (
+        lambda: _with_key(AUTHORITY.issue(RELAY.hostname), key_pem(new_key())),
+        "private key does not fit",
+    ),
+    "a broken key": (
+        lambda: _with_key(AUTHORITY.issue(RELAY.hostname), "-----BEGIN PRIVATE KEY-----\nMIGH"),
+        "not a PEM key",
+    ),
+}
+
+
+def _with_key(issued: Issued, private_key_pem: str) -> Issued:
+    return Issued(issued.chain_pem, private_key_pem, issued.not_before, issued.not_after)
+
+
+@pytest.mark.parametrize("what", SPOILED)
+async def test_certificate_that_does_not_hold_together_is_refused(
+    liar: Liar, deceived: AsyncGatewayClient, what: str
+) -> None:
+    make, reason = SPOILED[what]
+    liar.ready_with(make().as_certificate(RELAY.hostname))
+    with pytest.raises(AnswerInvalid, match=reason) as refused:
+        await deceived.get_certificate(RELAY)
+    assert "MIGH" not in refused.value.text
+
+
+def synced(**changes: object) -> Answer:
+    wire = {
+        "status": "managed-created",
+        "hostname": RELAY.hostname,
+        "record": ADDRESS.to_wire(),
+        "conflictingRecords": [],
+        "retryAfterMs": None,
+        "message": "The record is published.",
+    }
+    return response(wire | changes)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (synced(hostname="other.example.test"), "is about other.example.test, which was not"),
+        (synced(record=None), "names another record than was sent"),
+        (synced(record=ADDRESS.to_wire() | {"value": "192.0.2.1"}), "names another record"),
+        (synced(status="managed-maybe"), "status"),
+        (synced(hostname="*.example.test"), "hostname"),
+        (synced(retryAfterMs="soon"), "retryAfterMs"),
+    ],
+)
+async def test_answer_about_something_else_than_was_asked_is_refused(
+    liar: Liar, deceived: AsyncGatewayClient, answer: Answer, reason: str
+) -> None:
+    liar.answers(answer)
+    with pytest.raises(AnswerInvalid, match=reason):
+        await deceived.sync_dns_record(RELAY, ADDRESS)
+
+
+async def test_record_that_was_published_is_not_answered_as_withdrawn(
+    liar: Liar, deceived: AsyncGatewayClient
+) -> None:
+    liar.answers(synced(status="managed-deleted"))
+    with pytest.raises(AnswerInvalid, match="is managed-deleted, which was not asked for"):
+        await deceived.sync_dns_record(RELAY, ADDRESS)
+
+
+@pytest.mark.parametrize("record", [None, ADDRESS.to_wire()])
+async def test_record_that_was_withdrawn_is_not_answered_as_published(
+    liar: Liar, deceived: AsyncGatewayClient, record: object
+) -> None:
+    liar.answers(synced(record=record))
+    with pytest.raises(AnswerInvalid, match="is managed-created, which was not asked for"):
+        await deceived.delete_dns_record(RELAY)
+
+
+CREDENTIAL = {"credentialId": "c7f3", "createdAt": 1_795_000_000_000, "expiresAt": None}
+
+
+def provisioned(**changes: object) -> Answer:
+    client = {
+        "clientId": "cluster-a",
+        "clientType": "relay",
+        "policyGeneration": 1,
+        "hostnamePatterns": [],
+        "allowedDnsRecordAddresses": [],
+        "capabilities": [],
+    }
+    return response({"client": client, "credential": CREDENTIAL, "apiToken": TOKEN} | changes)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (provisioned(apiToken=None), "apiToken"),
+        (provisioned(credential=None), "credential"),
+        *(
+            (provisioned(apiToken=token), "not one word of printable ASCII")
+            for token in ("", "gwc_a gwc_b", "gwc_a\n", "gwc_\x1b[2J", "gwc_ü")
+        ),
+    ],
+)
+async def test_rotation_without_a_token_that_can_be_used_is_refused(
+    liar: Liar, deceived: AsyncGatewayClient, answer: Answer, reason: str
+) -> None:
+    liar.answers(answer)
+    with pytest.raises(AnswerInvalid, match=reason) as refused:
+        await deceived.rotate_credential("cluster-a")
+    assert "gwc_" not in refused.value.text
+
+
+async def test_answer_about_another_client_is_refused(
+    liar: Liar, deceived: AsyncGatewayClient
+) -> None:
+    liar.answers(provisioned())
+    with pytest.raises(AnswerInvalid, match="is about the client cluster-a, which was not asked"):
+        await deceived.rotate_credential("cluster-b")
+
+
+async def test_token_that_was_not_asked_for_is_refused(
+    liar: Liar, deceived: AsyncGatewayClient
+) -> None:
+    liar.answers(provisioned())
+    with pytest.raises(AnswerInvalid, match="to revoke has a token") as refused:
+        await deceived.revoke_credentials("cluster-a")
+    assert TOKEN not in refused.value.text
+
+
+async def test_token_without_its_credential_is_refused(
+    liar: Liar, deceived: AsyncGatewayClient
+) -> None:
+    liar.answers(provisioned(credential=None))
+    spec = {"clientId": "cluster-a", "clientType": "relay", "hostnamePatterns": []}
+    with pytest.raises(AnswerInvalid, match="has a token without its credential"):
+        await deceived.ensure_client(spec | {"capabilities": []})
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(429, "takes no more calls right now"), (503, "does not reach it")]
+)
+async def test_wait_that_a_proxy_names_is_kept(
+    liar: Liar, deceived: AsyncGatewayClient, status: int, said: str
+) -> None:
+    liar.answers(Says(b"later", status=status, headers={"Retry-After": "3600"}))
+    with pytest.raises(Unreachable, match=f"HTTP status {status}: .* {said}") as raised:
+        await deceived.release_certificate(RELAY)
+    assert raised.value.retry_after_ms == 3_600_000
+    assert len(liar.requests) == 1
+
+
+@pytest.mark.parametrize("wait", ["Mon, 02 Nov 2026 10:00:00 GMT", "-1", "²", "9" * 5_000])
+async def test_wait_that_cannot_be_read_is_none(
+    liar: Liar, deceived: AsyncGatewayClient, wait: str
+) -> None:
+    said = Says(status=503, headers={"Retry-After": wait})
+    liar.answers(said, response({"status": "released"}))
+    assert (await deceived.release_certificate(RELAY)).status == "released"
+
+
+async def test_call_goes_out_as_the_contract_has_it(
+    liar: Liar, deceived: AsyncGatewayClient
+) -> None:
+    liar.answers(synced())
+    await deceived.sync_dns_record(RELAY, ADDRESS)
+    (sent,) = liar.requests
+    assert (sent.method, sent.path) == ("POST", "/typedrequest")
+    assert sent.headers["content-type"] == "application/json"
+    envelope = json.loads(sent.body)
+    assert envelope == {
+        "method": "syncGatewayClientDnsRecord",
+        "request": {
+            "apiToken": TOKEN,
+            "ownership": {"appId": "relay", "hostname": "relay.example.test"},
+            "record": {"type": "A", "value": "198.51.100.5", "ttl": 60},
+        },
+        "response": None,
+        "correlation": {"id": envelope["correlation"]["id"], "phase": "request"},
+    }
+    assert TOKEN not in str(sent.headers)
+
+
+VIOLATING: dict[str, Callable[[AsyncGatewayClient], object]] = {
+    "ownership": lambda client: client.get_certificate({"appId": "", "hostname": "A"}),
+    "no object": lambda client: client.release_certificate(None),  # type: ignore[arg-type]
+    "record": lambda client: client.sync_dns_record(RELAY, {"type": "A", "value": "::1"}),
+    "withdrawal": lambda client: client.delete_dns_record({"appId": "relay"}),
+    "spec": lambda client: client.ensure_client({"clientId": "a b"}),
+    "client": lambda client: client.revoke_credentials(""),
+    "overlap": lambda client: client.rotate_credential("a", overlap_seconds=-1),
+    "flag": lambda client: client.remove_client("a", release_holdings=1),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("what", VIOLATING)
+async def test_violation_is_refused_before_anything_is_sent(
+    liar: Liar, deceived: AsyncGatewayClient, what: str
+) -> None:
+    with pytest.raises(RequestInvalid):
+        await VIOLATING[what](deceived)  # type: ignore[misc]
+    assert not liar.connections
+
+
+async def test_violations_are_told_all_at_once(deceived: AsyncGatewayClient) -> None:
+    with pytest.raises(RequestInvalid) as refused:
+        await deceived.sync_dns_record(
+            {"appId": "", "hostname": "Relay.example.test"}, {"type": "A", "value": "x", "ttl": 1}
+        )
+    assert sorted(violation.split(" ")[0] for violation in refused.value.violations) == [
+        *("ownership.appId", "ownership.hostname", "record.ttl", "record.value")
+    ]
