@@ -1,0 +1,57 @@
+"""What others are told of the agent as a whole: the metrics' file, and a line for systemd.
+
+Responsible for joining the statuses with those who are told. A file that cannot be written is said
+as other faults are, not each time, and is no reason not to go on. Must not: judge; `status` does.
+Called by `service` and `once`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from gateway.agent.durable import DiskFault
+from gateway.agent.memory import Memories
+from gateway.agent.metrics import write_textfile
+from gateway.agent.status import read_statuses, summary
+from gateway.agent.telling import Telling, Word
+
+if TYPE_CHECKING:
+    from gateway.agent.clocks import Clocks
+    from gateway.agent.config import AgentSettings
+
+_log = structlog.get_logger(__name__)
+
+
+class Reporter:
+    """Tells how everything stands. May be used from any thread, but from one at a time."""
+
+    def __init__(self, settings: AgentSettings, clocks: Clocks) -> None:
+        self._settings = settings
+        self._clocks = clocks
+        self._telling = Telling()
+
+    def report(self) -> str:
+        """Write the metrics, if they are wanted; answers how everything stands in a few words.
+
+        Reads files and may be repeated.
+        """
+        settings, now_ms = self._settings, self._clocks.now_ms()
+        statuses = read_statuses(settings, Memories(settings.state_dir), now_ms)
+        fault = None
+        if settings.textfile is not None:
+            try:
+                write_textfile(settings.textfile, statuses, now_ms)
+            except DiskFault as raised:
+                fault = str(raised)
+        self._tell(fault)
+        return summary(statuses)
+
+    def _tell(self, fault: str | None) -> None:
+        now_ms, steady_ms = self._clocks.now_ms(), self._clocks.steady_ms()
+        self._telling, word = self._telling.note(fault, now_ms, steady_ms)
+        if word is Word.OVER:
+            _log.info("metrics can be written again")
+        elif word is not None:
+            _log.warning("metrics not written", why=fault)
