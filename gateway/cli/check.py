@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import os
 import sys
-from dataclasses import asdict
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from gateway.cli.session import REFUSED, carry_out, config_option
+from gateway.cli.session import REFUSED, carry_out, config_option, say
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from gateway.cli.findings import Finding
+    from gateway.cli.finding import Finding
     from gateway.config import Settings
 
 LIMIT_SECONDS: Final = 9.0
 CANCEL_LIMIT_SECONDS: Final = 1.0
-
-_MARKS: Final = {"ok": "✓", "warning": "!", "failed": "✗"}
+IDLE_LIMIT_SECONDS: Final = 0.1
 
 
 @click.command("check")
@@ -37,10 +35,10 @@ _MARKS: Final = {"ok": "✓", "warning": "!", "failed": "✗"}
 def command(config_path: str | None, *, as_json: bool) -> None:
     """Say what is wrong with the configuration or the servers, before a start.
 
-    Starts an embedded Redis for the time of the check, and registers the ACME account if there is
-    none yet; writes nothing to a zone.
+    Starts an embedded Redis for the time of the check, and registers an ACME account where there
+    is none yet; writes nothing to a zone.
     """
-    from gateway.cli.findings import Finding, State
+    from gateway.cli.finding import Finding, State
     from gateway.config import ConfigInvalid, find_file, load_settings
     from gateway.logs import configure_logging
 
@@ -57,7 +55,8 @@ def command(config_path: str | None, *, as_json: bool) -> None:
 
 
 async def _check(settings: Settings, config: Finding, *, as_json: bool) -> int:
-    from gateway.cli.findings import Finding, State, all_checks
+    from gateway.cli.finding import Finding, State
+    from gateway.cli.findings import all_checks
 
     found: dict[str, list[Finding]] = {"config": [config]}
     tasks: dict[str, asyncio.Task[None]] = {}
@@ -74,12 +73,21 @@ async def _check(settings: Settings, config: Finding, *, as_json: bool) -> int:
         tasks[about].result()  # a fault of the check itself is raised here
     exit_code = _report(list(itertools.chain(*found.values())), as_json=as_json)
     if late:
-        # Whoever hangs shall not hold up the answer: neither the loop's end nor Python's waits,
-        # which would be for the thread that reads from the authority.
         await asyncio.wait([tasks[about] for about in late], timeout=CANCEL_LIMIT_SECONDS)
+    if late or _has_threads():
+        # Whoever hangs shall not hold up the answer: neither the loop's end nor Python's waits,
+        # which would be for a thread that reads from an authority.
         sys.stdout.flush()
         os._exit(exit_code)
     return exit_code
+
+
+def _has_threads() -> bool:
+    """Whether a thread is still at work, for an authority that was given up on."""
+    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    for thread in others:
+        thread.join(IDLE_LIMIT_SECONDS)  # those with nothing to do end at once
+    return any(thread.is_alive() for thread in others)
 
 
 async def _collect(check: AsyncIterator[Finding], into: list[Finding]) -> None:
@@ -89,16 +97,8 @@ async def _collect(check: AsyncIterator[Finding], into: list[Finding]) -> None:
 
 def _report(findings: Sequence[Finding], *, as_json: bool) -> int:
     """Print what was found; returns the exit code."""
-    failed = any(finding.state == "failed" for finding in findings)
-    if as_json:
-        checks = [asdict(finding) for finding in findings]
-        click.echo(json.dumps({"ok": not failed, "checks": checks}))
-    else:
-        for finding in findings:
-            click.echo(_line(finding))
-    return REFUSED if failed else 0
+    from gateway.cli.finding import has_failed, lines_of
 
-
-def _line(finding: Finding) -> str:
-    line = f"{_MARKS[finding.state]} {finding.part}: {finding.finding}"
-    return f"{line} → {finding.remedy}" if finding.remedy else line
+    for line in lines_of(findings, as_json=as_json):
+        say(line)
+    return REFUSED if has_failed(findings) else 0

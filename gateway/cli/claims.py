@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from gateway.cli.session import REFUSED, WRONG, carry_out, config_option, end_with, read_settings
+from gateway.cli.session import (
+    REFUSED,
+    WRONG,
+    carry_out,
+    config_option,
+    end_with,
+    read_settings,
+    say,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -35,7 +43,7 @@ def add(config_path: str | None, hostname: str, note: str) -> None:
     refusal = _with_claims(config_path, lambda claims: _add(claims, checked, note))
     if refusal is not None:
         end_with(refusal, REFUSED)
-    click.echo(f"{hostname} is claimed.")
+    say(f"{hostname} is claimed.")
 
 
 @command.command("remove")
@@ -46,7 +54,7 @@ def remove(config_path: str | None, hostname: str) -> None:
     checked = _hostname(hostname)
     if not _with_claims(config_path, lambda claims: claims.remove(checked)):
         end_with(f"There is no claim on {hostname}.", REFUSED)
-    click.echo(f"{hostname} is no longer claimed.")
+    say(f"{hostname} is no longer claimed.")
 
 
 @command.command("list")
@@ -69,7 +77,7 @@ def list_all(config_path: str | None, hostname: str | None, *, as_json: bool) ->
         return
     for claim in found:
         since = datetime.fromtimestamp(claim.since_ms / 1000, UTC).isoformat(timespec="seconds")
-        click.echo(f"{claim.hostname}  since {since}  {claim.note}".rstrip())
+        say(f"{claim.hostname}  since {since}  {claim.note}".rstrip())
 
 
 def _hostname(text: str) -> Hostname:

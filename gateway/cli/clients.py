@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from gateway.cli.session import REFUSED, WRONG, carry_out, config_option, end_with, read_settings
+from gateway.cli.session import (
+    REFUSED,
+    WRONG,
+    carry_out,
+    config_option,
+    end_with,
+    read_settings,
+    say,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,20 +37,33 @@ _OPTIONS: Final = {
 }
 """What the command line calls the parts of the request."""
 
+_EXAMPLE: Final = """\b
+gateway clients ensure cluster-a --type cloudly \\
+    --pattern 'relay.*.example.com' --allow 198.51.100.0/24 \\
+    --capability syncDnsRecords --capability requestCertificates \\
+    --capability readCertificates
+"""
+"""Shown below the options as it stands here, which the first character is for."""
+
 
 @click.group("clients")
 def command() -> None:
     """Provision clients: policy, credentials, removal."""
 
 
-@command.command("ensure")
+@command.command("ensure", epilog=_EXAMPLE)
 @config_option
 @_json_option
 @click.argument("client_id")
 @click.option("--type", "client_type", required=True, help="Such as cloudly.")
 @click.option("--pattern", "patterns", multiple=True, help="A hostname pattern; repeatable.")
 @click.option("--allow", "prefixes", multiple=True, help="An address prefix; repeatable.")
-@click.option("--capability", "capabilities", multiple=True, help="Repeatable.")
+@click.option(
+    "--capability",
+    "capabilities",
+    multiple=True,
+    help="syncDnsRecords, requestCertificates or readCertificates; repeatable.",
+)
 def ensure(
     config_path: str | None,
     client_id: str,
@@ -53,14 +74,7 @@ def ensure(
     *,
     as_json: bool,
 ) -> None:
-    r"""Create a client with its first token, or set its whole policy.
-
-    \b
-    gateway clients ensure cluster-a --type cloudly \
-        --pattern 'relay.*.example.com' --allow 198.51.100.0/24 \
-        --capability syncDnsRecords --capability requestCertificates \
-        --capability readCertificates
-    """
+    """Create a client with its first token, or set its whole policy."""
     spec = {
         "clientId": client_id,
         "clientType": client_type,
@@ -133,7 +147,7 @@ def list_all(config_path: str | None, *, as_json: bool) -> None:
     for view in views:
         patterns = ", ".join(view["hostnamePatterns"]) or "no hostnames"
         live = len(view["credentials"])
-        click.echo(f"{view['clientId']}  ({view['clientType']}, credentials: {live})  {patterns}")
+        say(f"{view['clientId']}  ({view['clientType']}, credentials: {live})  {patterns}")
 
 
 @command.command("show")
@@ -157,14 +171,14 @@ def _provision(config_path: str | None, request: dict[str, Any]) -> ProvisionRes
     try:
         read = read_request(ProvisionRequest, request)
     except RequestInvalid as invalid:
-        end_with("\n".join(map(_as_option, invalid.violations)), WRONG)
+        end_with(map(_as_option, invalid.violations), WRONG)
 
     async def work() -> ProvisionResponse:
         async with open_gateway(settings) as gateway:
             try:
                 return await gateway.provisioning.provision(read)
             except RequestInvalid as refused:
-                end_with("\n".join(map(_as_option, refused.violations)), REFUSED)
+                end_with(map(_as_option, refused.violations), REFUSED)
 
     return carry_out(work())
 
@@ -194,20 +208,18 @@ def _show(response: ProvisionResponse, *, as_json: bool) -> None:
         click.echo(json.dumps(wire))
         return
     client = wire["client"]
-    click.echo(f"client       {client['clientId']} ({client['clientType']})")
-    click.echo(f"generation   {client['policyGeneration']}")
-    click.echo(f"hostnames    {', '.join(client['hostnamePatterns']) or 'none'}")
-    click.echo(f"addresses    {', '.join(client['allowedDnsRecordAddresses']) or 'none'}")
-    click.echo(f"capabilities {', '.join(client['capabilities']) or 'none'}")
+    say(f"client       {client['clientId']} ({client['clientType']})")
+    say(f"generation   {client['policyGeneration']}")
+    say(f"hostnames    {', '.join(client['hostnamePatterns']) or 'none'}")
+    say(f"addresses    {', '.join(client['allowedDnsRecordAddresses']) or 'none'}")
+    say(f"capabilities {', '.join(client['capabilities']) or 'none'}")
     if wire["credential"] is not None:
-        click.echo(f"credential   {wire['credential']['credentialId']}")
+        say(f"credential   {wire['credential']['credentialId']}")
     if wire["apiToken"] is not None:
-        click.echo(f"token        {wire['apiToken']}")
-        click.echo("The token is shown this once.", err=True)
+        say(f"token        {wire['apiToken']}")
+        say("The token is shown this once.", err=True)
     elif wire["credential"] is not None:
-        click.echo(
-            "Its token was shown when it was made; `clients rotate` makes another.", err=True
-        )
+        say("Its token was shown when it was made; `clients rotate` makes another.", err=True)
 
 
 def _view(client: Client) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import click
 
 from gateway.cli.session import carry_out, config_option, read_settings
@@ -23,3 +26,8 @@ def start(config_path: str | None, *, serves_http: bool, works: bool) -> None:
     settings = read_settings(config_path)
     configure_logging(settings.log.level, settings.log.format)
     carry_out(run(settings, Roles(serves_http, works and settings.worker.enabled)))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # All has been handed over. A thread that waits for a CA which hangs would keep Python from
+    # ending for as long as that call may take.
+    os._exit(0)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterable
 
     from gateway.config import Settings
 
@@ -44,7 +44,7 @@ def read_settings(config_path: str | None) -> Settings:
         given = None if config_path is None else Path(config_path)
         settings = load_settings(find_file(given, os.environ), os.environ)
     except ConfigInvalid as invalid:
-        end_with("\n".join(invalid.faults), WRONG)
+        end_with(invalid.faults, WRONG)
     # A command says itself what it did; `serve` and `worker` set their own level afterwards.
     configure_logging("error", settings.log.format)
     return settings
@@ -58,24 +58,42 @@ def carry_out(work: Coroutine[Any, Any, _T]) -> _T:
     from gateway.contract import CallError, RequestInvalid
     from gateway.running import AddressTaken
     from gateway.store.connection import StoreRefused, StoreUnavailable
-    from gateway.store.documents import Contended
+    from gateway.store.documents import Contended, Unreadable
     from gateway.store.embedded import EmbeddedRedisFault
 
     try:
         return uvloop.run(work)
     except KeyringInvalid as invalid:
-        end_with("\n".join(invalid.faults), WRONG)
+        end_with(invalid.faults, WRONG)
     except (AddressTaken, EmbeddedRedisFault) as fault:
         end_with(str(fault), WRONG)
     except RequestInvalid as refused:
-        end_with("\n".join(refused.violations), REFUSED)
+        end_with(refused.violations, REFUSED)
     except CallError as refused:
         end_with(refused.text, REFUSED)
-    except (Contended, SealBroken, StoreRefused, StoreUnavailable) as fault:
+    except (Contended, SealBroken, StoreRefused, StoreUnavailable, Unreadable) as fault:
         end_with(f"{fault}.", REFUSED)
 
 
-def end_with(message: str, code: int) -> NoReturn:
-    """Say why on standard error and end."""
-    click.echo(message, err=True)
+def end_with(message: str | Iterable[str], code: int) -> NoReturn:
+    """Say why on standard error, in a line or several, and end."""
+    for line in [message] if isinstance(message, str) else message:
+        say(line, err=True)
     sys.exit(code)
+
+
+def say(line: str, *, err: bool = False) -> None:
+    """Print one line for a person. What it quotes of a zone or of Redis can't steer the terminal.
+
+    Nor can it begin a line of its own. JSON needs none of this: it is ASCII, and escaped.
+    """
+    click.echo(printable(line), err=err)
+
+
+def printable(text: str) -> str:
+    """The text with each character that is not for printing as Python would escape it."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )

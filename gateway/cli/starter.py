@@ -36,6 +36,8 @@ listen = "127.0.0.1:8053"
 # "embedded": a Redis of its own on a socket in state_dir. Several machines share one by a URL such
 # as "redis://redis.example.net:6379/0"; it should have appendonly yes and appendfsync always.
 url = "embedded"
+# How many replicas each write waits for; without this line one, behind Sentinels or in a Cluster.
+#replicas = 0
 
 [log]
 # debug, info, warning or error
@@ -47,12 +49,19 @@ format = "console"
 # to update and to query the zone.
 #[[zones]]
 #name = "example.org"
-# Host, or host:port: the server that takes updates (RFC 2136).
+# Host, or host:port: the server that takes updates (RFC 2136). Several in brackets, the preferred
+# one first; all must answer for the same zone data at any time.
 #primary = "192.0.2.53"
 # The servers that must know a challenge before the authority is told; without this line those of
 # the zone's NS RRset, at nameserver_port.
 #servers = ["192.0.2.53", "198.51.100.53"]
 #nameserver_port = 53
+# After so many seconds a challenge goes on without servers that do not answer at all; without this
+# line it waits for them.
+#silent_server_seconds = 300
+# What becomes of a certificate for a host that resolves through a wildcard only, which a challenge
+# record ends as long as it is there: "refuse" it, or "interrupt" the host.
+#wildcard_hosts = "refuse"
 
 #[zones.tsig]
 # As in the server's configuration. `tsig-keygen gateway` makes a key.
@@ -62,22 +71,40 @@ format = "console"
 # A file with nothing but the base64 secret, readable by the gateway alone.
 #secret_file = "tsig-secret"
 
-# The certificate authority (ACME). Without this table certificates are off.
-#[acme]
+# One [[acme]] table for each certificate authority, the preferred one first; the next one issues
+# when it cannot be reached or refuses. Without any, certificates are off.
+#[[acme]]
 #directory = "https://acme-v02.api.letsencrypt.org/directory"
+# What commands and messages call it; without this line, by the directory's host.
+#name = "letsencrypt"
 # Where the authority writes to when something is wrong.
 #contact = ["mailto:hostmaster@example.org"]
+# Where it has several: the profile to order, and the root that the chain should lead to.
+#profile = "shortlived"
+#preferred_chain = "ISRG Root X1"
 # PEM file, for an authority whose own HTTPS certificate the system does not know.
 #ca_bundle = "authority.pem"
 # ecdsa-p256, ecdsa-p384, rsa-2048, rsa-3072 or rsa-4096
 #key_type = "ecdsa-p256"
-# Renew after this share of a certificate's lifetime.
+# Renew after this share of a certificate's lifetime, where the authority names no time (ARI).
 #renew_at = 0.66
 
 # For authorities that want an account of theirs (external account binding).
 #[acme.eab]
 #key_id = "key-1"
 #hmac_key_file = "eab-hmac-key"
+
+# How much the authority may be asked for; 0 is no limit. These are Let's Encrypt's figures.
+#[acme.budget]
+#orders_per_3_hours = 300
+#certificates_per_domain_per_week = 50
+#certificates_per_hostname_per_week = 5
+#failed_validations_per_hour = 5
+# Whether renewals count in the first two, and which share of those two new names leave to them.
+#renewals_are_counted = false
+#reserved_for_renewals = 0.2
+# The most that one client's new names take of the first two, while there are several clients.
+#client_share = 0.5
 
 [worker]
 # Whether `gateway serve` issues and renews as well; `gateway worker` does nothing else.
