@@ -9,6 +9,8 @@ from typing import Any
 
 import httpx
 
+from tests.integration.service.calling import NO_TLS
+
 _ANSWER_LIMIT_SECONDS = 12.0
 _CAPABILITIES = ["readCertificates", "requestCertificates"]
 
@@ -21,13 +23,15 @@ class Client:
 
     def __init__(self, token: str) -> None:
         self._token = token
-        self._http = httpx.Client(trust_env=False)
+        self._http = httpx.Client(trust_env=False, verify=NO_TLS)
 
     @classmethod
-    def made_by_admin(cls, url: str, admin_token: str, *hostname_patterns: str) -> "Client":
+    def made_by_admin(
+        cls, url: str, admin_token: str, *hostname_patterns: str, client_id: str = "relays"
+    ) -> "Client":
         """A new client, made through the gateway at `url`."""
         spec = {
-            "clientId": "relays",
+            "clientId": client_id,
             "clientType": "relay",
             "hostnamePatterns": list(hostname_patterns),
             "capabilities": _CAPABILITIES,
@@ -44,6 +48,16 @@ class Client:
         """Ask for the certificate."""
         return self.call(url, "getGatewayClientCertificate", _owned(hostname), limit_seconds)
 
+    def code(self, url: str, hostname: str, limit_seconds: float) -> str:
+        """Ask for the certificate: the code of the refusal, or the status when it is admitted.
+
+        Raises httpx.TimeoutException without an answer in time.
+        """
+        envelope = self._post(url, "getGatewayClientCertificate", _owned(hostname), limit_seconds)
+        if envelope.get("error") is not None:
+            return str(envelope["error"]["data"]["code"])
+        return str(envelope["response"]["status"])
+
     def release(self, url: str, hostname: str) -> str:
         """Release the certificate; answers the status."""
         status: str = self.call(url, "releaseGatewayClientCertificate", _owned(hostname))["status"]
@@ -57,16 +71,29 @@ class Client:
         limit_seconds: float = _ANSWER_LIMIT_SECONDS,
     ) -> dict[str, Any]:
         """Answer the response of a call, which must be admitted."""
-        body = {
+        envelope = self._post(url, method, request, limit_seconds)
+        assert envelope.get("error") is None, envelope
+        response: dict[str, Any] = envelope["response"]
+        return response
+
+    def asking(self, hostname: str) -> dict[str, object]:
+        """What `get` sends, for those who send it by themselves."""
+        return self._envelope("getGatewayClientCertificate", _owned(hostname))
+
+    def _envelope(self, method: str, request: dict[str, object]) -> dict[str, object]:
+        return {
             "method": method,
             "request": {"apiToken": self._token, **request},
             "response": None,
             "correlation": {"id": "1", "phase": "request"},
         }
-        envelope = self._http.post(url, json=body, timeout=limit_seconds).json()
-        assert envelope.get("error") is None, envelope
-        response: dict[str, Any] = envelope["response"]
-        return response
+
+    def _post(
+        self, url: str, method: str, request: dict[str, object], limit_seconds: float
+    ) -> dict[str, Any]:
+        body = self._envelope(method, request)
+        answer: dict[str, Any] = self._http.post(url, json=body, timeout=limit_seconds).json()
+        return answer
 
     def close(self) -> None:
         """Close the connections. May be repeated."""

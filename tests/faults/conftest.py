@@ -6,12 +6,11 @@ import pytest
 
 from tests.faults.faultlab import FaultLab, running_gateway
 from tests.faults.points import Point
+from tests.faults.tables import TABLES
 from tests.integration.dns.hand import Hand
 from tests.lab.lab import LabOptions, running_lab
 
 TRACES = 3
-
-_tables = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
@@ -38,12 +37,4 @@ def hand(fault_lab: FaultLab) -> Hand:
 @pytest.fixture(scope="session")
 def tables(request: pytest.FixtureRequest) -> list[str]:
     """Texts to be shown when all tests are over."""
-    return request.config.stash.setdefault(_tables, [])
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    for table in config.stash.get(_tables, []):
-        terminalreporter.write_line("")
-        terminalreporter.write_line(table)
+    return request.config.stash.setdefault(TABLES, [])

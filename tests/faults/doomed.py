@@ -1,32 +1,22 @@
 """Starts gateways that are to die or stop at a point, and says what became of them.
 
-Responsible for: forking them from one process that has loaded the gateway already (a start of its
-own costs a second of CPU time each, a fork a few milliseconds).
+Responsible for: forking them (`tests.lab.forks`) and asking after them.
 Must not: know why a point matters.
 Called by: the tests of this package, through `faultlab`.
 """
 
-import contextlib
-import multiprocessing
-import os
 import signal
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.faults import dying
 from tests.faults.dying import Errand
 from tests.faults.points import Point
+from tests.lab.forks import Fork
 from tests.lab.gateway import GatewayConfig
 from tests.lab.ports import LOOPBACK, free_port
-from tests.lab.process import wait_until
 
-_PRELOADED = ["gateway.running", "gateway.cli.serve", "uvloop", "tests.faults.dying"]
 _DEATH_LIMIT_SECONDS = 10.0
-
-_forks = multiprocessing.get_context("forkserver")
-_lock = threading.Lock()
-"""multiprocessing asks after all its children at every start; two threads may not at once."""
 
 
 class DoomedGateway:
@@ -59,21 +49,19 @@ class DoomedGateway:
             trace_file=trace_file,
             environ={**listen, **(environ or {})},
         )
-        _forks.set_forkserver_preload(_PRELOADED)
-        self._process = _forks.Process(target=dying.run, args=(errand,), daemon=True)
+        self._process = Fork(dying.run, errand)
 
     def start(self) -> None:
-        with _lock:
-            self._process.start()
+        self._process.start()
 
     @property
     def has_ended(self) -> bool:
-        return self._exit_code() is not None
+        return self._process.poll() is not None
 
     @property
     def was_killed(self) -> bool:
         """Whether it ended by SIGKILL, not in any other way."""
-        return self._exit_code() == -signal.SIGKILL
+        return self._process.poll() == -signal.SIGKILL
 
     @property
     def is_at_its_end(self) -> bool:
@@ -83,6 +71,8 @@ class DoomedGateway:
     @property
     def is_stopped(self) -> bool:
         """Whether SIGSTOP holds it."""
+        if not self._process.has_begun:
+            return False
         try:
             status = Path(f"/proc/{self._process.pid}/stat").read_text()
         except (FileNotFoundError, ProcessLookupError):  # it has ended
@@ -92,21 +82,14 @@ class DoomedGateway:
 
     def resume(self) -> None:
         """Let it go on after SIGSTOP; one that is stopped keeps its process id."""
-        if self._process.pid is not None and self.is_stopped:
-            os.kill(self._process.pid, signal.SIGCONT)
+        if self._process.has_begun and self.is_stopped:
+            self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """End it. May be repeated."""
-        if self._process.pid is None:  # it was never started
-            return
-        # Its parent, from which it was forked, may know of its end before this process does.
-        with _lock, contextlib.suppress(ProcessLookupError):
+        if self._process.has_begun:
             self._process.kill()
-        wait_until(lambda: self.has_ended, f"{self.hostname}'s gateway ends", _DEATH_LIMIT_SECONDS)
+            self._process.wait(_DEATH_LIMIT_SECONDS)
 
     def has_logged(self, text: str) -> bool:
         return text in self.log_file.read_text(errors="replace")
-
-    def _exit_code(self) -> int | None:
-        with _lock:
-            return self._process.exitcode

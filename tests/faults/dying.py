@@ -12,7 +12,6 @@ Such a gateway works on one hostname only, so that no other test's issuance dies
 """
 
 import contextvars
-import ctypes
 import functools
 import inspect
 import json
@@ -28,18 +27,15 @@ from typing import Any
 
 from gateway.certificates.authority.network import Network
 from gateway.certificates.cleanup import Cleaner
+from gateway.certificates.lookout import Lookout
 from gateway.certificates.steps import Steps
-from gateway.certificates.worker import Worker
 from gateway.cli import main
-from gateway.contract.names import Hostname
 from gateway.dns.exchange import Exchange
 from gateway.holdings.certificates import Certificates
 from gateway.store.connection import Store
-from gateway.store.documents import Documents
 from gateway.store.keys import host_key
 from tests.faults.points import AFTER, BEFORE, STEP, Point, stored
-
-_PR_SET_PDEATHSIG = 1
+from tests.lab import forks
 
 
 @dataclass(frozen=True)
@@ -60,12 +56,7 @@ class Errand:
 
 def run(errand: Errand) -> None:
     """Become the gateway of an errand."""
-    # A forked process does not inherit its parent's own parent-death signal.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    log = os.open(errand.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    os.environ.update(errand.environ)
+    forks.settle((errand.log_file, errand.log_file), {**os.environ, **errand.environ}, os.curdir)
     _install(Journey(errand), errand.hostname)
     main(list(errand.arguments))
 
@@ -130,7 +121,9 @@ class Journey:
 
     def _end_at(self, point: Point) -> None:
         if point in self._errand.points:
-            os.kill(os.getpid(), self._errand.signal_number)
+            # To this thread: sent to the process, another thread may take it, and this one would
+            # go on until that one has.
+            signal.pthread_kill(threading.get_ident(), self._errand.signal_number)
 
 
 _OUTSIDE = "outside"
@@ -141,7 +134,8 @@ _phase: contextvars.ContextVar[str | None] = contextvars.ContextVar("phase", def
 def _install(journey: Journey, hostname: str) -> None:
     _as_phase(journey, Certificates, "get", lambda *_: "get", only_once=True)
     _as_phase(journey, Steps, "carry_out", lambda command, *_: str(command))
-    _as_phase(journey, Cleaner, "pay", lambda debt: f"pay-{debt.kind}")
+    _as_phase(journey, Steps, "ask_renewal", lambda _: "ask-renewal-info")
+    _as_phase(journey, Cleaner, "pay", lambda debt, _: f"pay-{debt.kind}")
     for layer, called in (("ca", Network), ("dns", Exchange)):
         for name in _public_methods(called):
             _as_call(journey, called, name, f"{layer}.{name}", lambda *_: None)
@@ -153,7 +147,6 @@ def _install(journey: Journey, hostname: str) -> None:
 
         _as_call(journey, Store, name, f"redis.{name}", phase_between)
     _tell_states(journey, key)
-    _kick_outside()
     _only_due(hostname)
 
 
@@ -230,25 +223,11 @@ def _tell_states(journey: Journey, key: str) -> None:
     setattr(Store, "commit", telling)  # noqa: B010 (a type checker forbids the assignment)
 
 
-def _kick_outside() -> None:
-    """A call that wakes the worker hands its context on to all that the worker does then."""
-    kick = Worker.kick
-
-    def outside(self: Worker, hostname: Hostname) -> None:
-        _phase.set(_OUTSIDE)
-        kick(self, hostname)
-
-    def kicked(self: Worker, hostname: Hostname) -> None:
-        contextvars.copy_context().run(outside, self, hostname)
-
-    setattr(Worker, "kick", kicked)  # noqa: B010
-
-
 def _only_due(hostname: str) -> None:
-    due = Documents.due
+    look = Lookout.look
 
-    @functools.wraps(due)
-    async def mine(self: Documents, *arguments: Any, **named: Any) -> Any:
-        return [each for each in await due(self, *arguments, **named) if each == hostname]
+    @functools.wraps(look)
+    async def mine(self: Lookout, now_ms: int) -> Any:
+        return [seen for seen in await look(self, now_ms) if seen[0] == hostname]
 
-    setattr(Documents, "due", mine)  # noqa: B010
+    setattr(Lookout, "look", mine)  # noqa: B010

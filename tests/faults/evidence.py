@@ -86,10 +86,12 @@ class Evidence:
     def stored_order_urls(self) -> set[str]:
         """The order URLs that any gateway ever stored.
 
-        Redis's append-only file, synced at every write, has all that was ever written, also what
-        was deleted since.
+        The append-only files of its Redis, synced at every write, have all that was ever written,
+        also what was deleted since, and what a primary took that was then killed. (A replica's
+        begins with a snapshot that hides what is in it, but its primary's has the same.)
         """
-        files = (self._lab.folder / "redis" / "appendonlydir").glob("*.aof")
+        folders = [folder / "appendonlydir" for folder in self._lab.redis.data_folders]
+        files = [file for folder in folders for file in folder.glob("*.aof")]
         return {url.decode() for file in files for url in _STORED_ORDER.findall(file.read_bytes())}
 
     def challenge_names(self) -> set[str]:
@@ -108,8 +110,8 @@ class Evidence:
     async def _read_orders(self, urls: list[str]) -> list[Order]:
         settings = load_settings(self._lab.config.config_file, {})
         async with open_gateway(settings) as gateway:
-            assert gateway.authority is not None
-            return [await _read_order(gateway.authority, url) for url in urls]
+            authority = gateway.authorities.at(self._lab.pebble.directory_url).authority
+            return [await _read_order(authority, url) for url in urls]
 
     async def _read_documents(self, hostnames: list[Hostname]) -> dict[str, Document]:
         store = Store(self._lab.redis.url)

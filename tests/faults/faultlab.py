@@ -9,7 +9,7 @@ Called by: `conftest`.
 import contextlib
 import secrets
 import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +21,7 @@ from tests.faults.client import Client
 from tests.faults.doomed import DoomedGateway
 from tests.faults.evidence import Evidence
 from tests.faults.points import Point
+from tests.integration.service.calling import NO_TLS
 from tests.lab.gateway import GatewayProcess, start_gateway
 from tests.lab.lab import Lab
 from tests.lab.ports import free_port
@@ -32,6 +33,7 @@ _AT_ONCE = 4
 _ROUNDS = 3
 _DRIVE_LIMIT_SECONDS = 60.0
 _DOOMED_ANSWER_SECONDS = 2.0
+_PAUSE_SECONDS = 0.03
 
 
 class FaultLab:
@@ -117,7 +119,12 @@ class FaultLab:
                 return answer["status"] == "ready" and self._are_settled([gateway.hostname])
             return False
 
-        wait_until(is_over, f"{gateway.hostname} comes to its end", _DRIVE_LIMIT_SECONDS)
+        wait_until(
+            is_over,
+            f"{gateway.hostname} comes to its end",
+            _DRIVE_LIMIT_SECONDS,
+            pause_seconds=_PAUSE_SECONDS,
+        )
         return gateway.is_at_its_end
 
     def wait_until_listening(self, gateway: DoomedGateway) -> None:
@@ -126,7 +133,7 @@ class FaultLab:
         def answers() -> bool:
             with contextlib.suppress(httpx.HTTPError):
                 url = f"{gateway.base_url}/readyz"
-                return httpx.get(url, trust_env=False).status_code == httpx.codes.OK
+                return httpx.get(url, trust_env=False, verify=NO_TLS).status_code == httpx.codes.OK
             return False
 
         wait_until(answers, f"{gateway.hostname}'s gateway answers")
@@ -137,25 +144,55 @@ class FaultLab:
         with running_gateway(self.lab, works=True) as gateway:
             yield gateway
 
+    def ask_for_some(self, hostnames: Sequence[str], urls: Sequence[str]) -> None:
+        """Ask for new hostnames' certificates, all at once, at the gateways in turn."""
+        asked = [urls[number % len(urls)] for number in range(len(hostnames))]
+        with ThreadPoolExecutor(len(hostnames)) as threads:
+            list(threads.map(self.client.get, asked, hostnames))
+
+    def wait_until_in_the_middle(self, hostnames: Iterable[str]) -> None:
+        """Wait until the first order is there."""
+        names = list(hostnames)
+        wait_until(
+            lambda: any(
+                each.certificate or (each.issuance or {}).get("order_url")
+                for each in self.evidence.documents(names).values()
+            ),
+            "an order is under way",
+            SETTLING_LIMIT_SECONDS,
+        )
+
+    def under_way(self, hostnames: Iterable[str]) -> int:
+        """How many of these issuances have not ended."""
+        documents = self.evidence.documents(hostnames).values()
+        return len([each for each in documents if each.issuance is not None])
+
     def certificates(self, hostnames: Iterable[str], url: str) -> dict[str, dict[str, Any]]:
         """The certificate of each hostname, asked for at one gateway until all are there."""
-        waiting = list(hostnames)
         ready: dict[str, dict[str, Any]] = {}
 
-        def are_ready() -> bool:
-            for hostname in list(waiting):
-                answer = self.client.get(url, hostname)
-                if answer["status"] == "ready":
-                    ready[hostname] = answer["certificate"]
-                    waiting.remove(hostname)
-            return not waiting
+        def is_ready(hostname: str) -> bool:
+            answer = self.client.get(url, hostname)
+            if answer["status"] == "ready":
+                ready[hostname] = answer["certificate"]
+            return hostname in ready
 
-        wait_until(are_ready, "all certificates are ready", SETTLING_LIMIT_SECONDS)
+        waiting = [hostname for hostname in hostnames if not is_ready(hostname)]
+        _wait_for_each(waiting, is_ready, "all certificates are ready")
         return ready
+
+    def wait_until_issued(self, hostnames: Iterable[str]) -> None:
+        """Wait until every certificate is stored, whoever asked for it."""
+        _wait_for_each(
+            hostnames,
+            lambda name: self.evidence.documents([name])[name].certificate is not None,
+            "all are issued",
+        )
 
     def wait_until_settled(self, hostnames: Iterable[str]) -> None:
         """Wait until no hostname has work under way or anything left to clean up."""
         names = list(hostnames)
+        _wait_for_each(names, lambda name: self._are_settled([name]), "all debts are paid")
         wait_until(lambda: self._are_settled(names), "all debts are paid", SETTLING_LIMIT_SECONDS)
 
     def _are_settled(self, hostnames: list[str]) -> bool:
@@ -172,14 +209,31 @@ class FaultLab:
         )
 
 
+def _wait_for_each(hostnames: Iterable[str], holds: Callable[[str], bool], what: str) -> None:
+    """Wait until it held for each: only the first that is left is looked at again and again.
+
+    To look at hundreds in every round would take the processor from those that do the work.
+    """
+    left = list(hostnames)
+
+    def is_over() -> bool:
+        while left and holds(left[0]):
+            del left[0]
+        return not left
+
+    wait_until(is_over, what, SETTLING_LIMIT_SECONDS, pause_seconds=_PAUSE_SECONDS)
+
+
 @contextmanager
-def running_gateway(lab: Lab, *, works: bool) -> Iterator[GatewayProcess]:
+def running_gateway(
+    lab: Lab, *, works: bool, environ: Mapping[str, str] | None = None
+) -> Iterator[GatewayProcess]:
     """A further gateway of a lab, with or without a worker, as long as the block runs."""
     gateway = start_gateway(
         lab.config,
         f"gateway-{secrets.token_hex(4)}",
         port=free_port(),
-        environ={"GATEWAY_WORKER__ENABLED": str(works).lower()},
+        environ={"GATEWAY_WORKER__ENABLED": str(works).lower(), **(environ or {})},
     )
     try:
         yield gateway

@@ -17,25 +17,31 @@ AT_ONCE = 8
 
 
 def _directory(fault_lab: FaultLab, name: str) -> dict[str, str]:
-    return {"GATEWAY_ACME__DIRECTORY": f"{fault_lab.lab.pebble.directory_url}?{name}"}
+    return {"GATEWAY_ACME__0__DIRECTORY": f"{fault_lab.lab.pebble.directory_url}?{name}"}
 
 
-def _issue_past(fault_lab: FaultLab, point: Point) -> str:
-    """Kill a gateway at the point, let another go on; answers the certificate's hostname."""
+def _kill_at(fault_lab: FaultLab, point: Point) -> str:
+    """Kill a gateway at the point; answers the hostname that it worked on."""
     hostname = fault_lab.fresh_hostname()
-    environ = _directory(fault_lab, hostname)
-    killed = fault_lab.doomed(hostname, point, environ=environ)
-    survivor = fault_lab.doomed(hostname, environ=environ)
+    killed = fault_lab.doomed(hostname, point, environ=_directory(fault_lab, hostname))
     try:
         killed.start()
         assert fault_lab.drive(killed), str(point)
         assert killed.was_killed, killed.log_file.read_text()
+    finally:
+        killed.kill()
+    return hostname
+
+
+def _go_on(fault_lab: FaultLab, hostname: str) -> str:
+    """Let another gateway go on; answers the certificate's hostname."""
+    survivor = fault_lab.doomed(hostname, environ=_directory(fault_lab, hostname))
+    try:
         survivor.start()
         fault_lab.wait_until_listening(survivor)
         certificate = fault_lab.certificates([hostname], survivor.url)[hostname]
         fault_lab.wait_until_settled([hostname])
     finally:
-        killed.kill()
         survivor.kill()
     answered: str = certificate["hostname"]
     return answered
@@ -49,7 +55,10 @@ def test_first_account_and_order_are_made_once_wherever_the_gateway_is_killed(
     points = [point for point in passed if point.command == Command.PLACE_ORDER]
     accounts_before, orders_before = fault_lab.evidence.counts()
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        hostnames = list(threads.map(lambda point: _issue_past(fault_lab, point), points))
+        killed = list(threads.map(lambda point: _kill_at(fault_lab, point), points))
+    # All at once: what they wait for are the leases of the dead.
+    with ThreadPoolExecutor(len(killed)) as threads:
+        hostnames = list(threads.map(lambda hostname: _go_on(fault_lab, hostname), killed))
     accounts, orders = fault_lab.evidence.counts()
     answered = max(points.index(point) for point in points if _is_answer(point))
     stored = points.index(Point(f"after {Command.PLACE_ORDER} 1", "redis.commit", 1, AFTER))

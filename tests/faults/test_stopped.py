@@ -4,14 +4,14 @@ Each of many gateways stops itself (SIGSTOP) in the middle of a step. Another on
 the leases lapse, and ends all issuances. Then the first ones go on (SIGCONT) where they were, with
 answers to come or calls still to be made.
 
-What such a gateway had in its hands goes out into the world all the same: an order, a challenge
-record. It enters what came of that as a debt, and the debt is paid.
+None of them sends the CA anything more, since its lease has lapsed. What was sent before it stopped
+has come to an order that nobody else knows of, and a challenge record still goes out if the lease
+was looked at before: both are entered as debts, and the debts are paid.
 """
 
 import contextlib
 import signal
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -20,11 +20,11 @@ from gateway.store.documents import Document
 from tests.faults.doomed import DoomedGateway
 from tests.faults.evidence import Order
 from tests.faults.faultlab import SETTLING_LIMIT_SECONDS, FaultLab
-from tests.faults.points import BEFORE, STEP, Point
+from tests.faults.points import AFTER, BEFORE, STEP, Point
 from tests.lab.process import LabFault, wait_until
 
 GAVE_UP = "work given up"
-LEAVES_DEBTS = (Command.PLACE_ORDER, Command.PUBLISH_CHALLENGE)
+ORDER_ANSWERED = Point(f"{Command.PLACE_ORDER} 1", STEP, 1, AFTER)
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -40,6 +40,7 @@ class Fate:
     after: Document
     orders: tuple[Order, ...]
     has_challenge: bool
+    last_logged: str = field(repr=False)
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +52,11 @@ def fates(fault_lab: FaultLab, points: tuple[Point, ...]) -> list[Fate]:
         fault_lab.certificates(hostnames, survivor.url)
         fault_lab.wait_until_settled(hostnames)
         before = fault_lab.evidence.documents(hostnames)
+        # One after the other: dozens that wake in one moment keep Redis, or themselves, from an
+        # answer in time. Work is interrupted by that, and what is told then is another story.
         for gateway in stopped.values():
             gateway.resume()
-        _wait_until_given_up(stopped.values())
+            _wait_until_given_up(gateway)
         fault_lab.wait_until_settled(hostnames)
         after = fault_lab.evidence.documents(hostnames)
     orders = fault_lab.evidence.orders(hostnames)
@@ -67,6 +70,7 @@ def fates(fault_lab: FaultLab, points: tuple[Point, ...]) -> list[Fate]:
             after[gateway.hostname],
             tuple(order for order in orders if order.hostname == gateway.hostname),
             f"_acme-challenge.{gateway.hostname}" in names,
+            "\n".join(gateway.log_file.read_text(errors="replace").splitlines()[-20:]),
         )
         for point, gateway in stopped.items()
     ]
@@ -78,13 +82,9 @@ def _is_in_a_step(point: Point) -> bool:
     return point.command != "get" and (point.call == STEP or is_outward)
 
 
-def _wait_until_given_up(gateways: Iterable[DoomedGateway]) -> None:
+def _wait_until_given_up(gateway: DoomedGateway) -> None:
     with contextlib.suppress(LabFault):
-        wait_until(
-            lambda: all(gateway.has_logged(GAVE_UP) for gateway in gateways),
-            "all have given up",
-            SETTLING_LIMIT_SECONDS,
-        )
+        wait_until(lambda: gateway.has_logged(GAVE_UP), "it has given up", SETTLING_LIMIT_SECONDS)
 
 
 def test_stopped_past_its_lease_a_gateway_notices(
@@ -92,7 +92,7 @@ def test_stopped_past_its_lease_a_gateway_notices(
 ) -> None:
     for fate in fates:
         with subtests.test(str(fate.point)):
-            assert fate.gave_up
+            assert fate.gave_up, fate.last_logged
 
 
 def test_stopped_past_its_lease_a_gateway_changes_nothing(
@@ -100,11 +100,11 @@ def test_stopped_past_its_lease_a_gateway_changes_nothing(
 ) -> None:
     for fate in fates:
         before = fate.before
-        if fate.point.command in LEAVES_DEBTS:
+        if fate.point == ORDER_ANSWERED or fate.point.command == Command.PUBLISH_CHALLENGE:
             # A debt came and was paid: new version and fence, nothing else.
             before = replace(before, version=fate.after.version, fence=fate.after.fence)
         with subtests.test(str(fate.point)):
-            assert fate.after == before
+            assert fate.after == before, fate.last_logged
 
 
 def test_stopped_past_its_lease_a_gateway_leaves_no_challenge(
@@ -115,14 +115,13 @@ def test_stopped_past_its_lease_a_gateway_leaves_no_challenge(
             assert not fate.has_challenge
 
 
-def test_stopped_past_its_lease_a_gateway_gives_its_own_order_back(
+def test_stopped_past_its_lease_a_gateway_orders_nothing_and_gives_back_what_it_had_ordered(
     fates: list[Fate], subtests: pytest.Subtests
 ) -> None:
     for fate in fates:
-        placed_late = fate.point.command == Command.PLACE_ORDER
         with subtests.test(str(fate.point)):
             assert [order.status for order in fate.orders].count("valid") == 1
             others = [order for order in fate.orders if order.status != "valid"]
-            assert len(others) == (1 if placed_late else 0)
+            assert len(others) == (1 if fate.point == ORDER_ANSWERED else 0)
             # Valid: Pebble gave the new order the authorization of the certificate that is served.
             assert all(order.authorization_status != "pending" for order in others)

@@ -1,0 +1,47 @@
+"""Another writer at work in the gateway's zone, at random: nothing of theirs is ever changed.
+
+And every answer is true of the zone as it was while the call was under way. Both are judged by the
+zone's own journal, version by version (`truth`). `scripts/hostile-writer --seed …` repeats a run.
+"""
+
+import secrets
+from dataclasses import replace
+
+import pytest
+
+from tests.faults.hostilerun import Findings, Options, run
+
+CALLS = 400
+VARIANTS = {
+    "one gateway": Options(CALLS),
+    "two gateways": Options(CALLS, processes=2),
+    "two gateways, Redis emptied": Options(CALLS, processes=2, flushes=True),
+}
+
+
+@pytest.fixture(scope="module", params=list(VARIANTS))
+def findings(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tables: list[str]
+) -> Findings:
+    options = replace(VARIANTS[request.param], seed=secrets.randbelow(2**32))
+    findings = run(tmp_path_factory.mktemp("hostile"), options)
+    tables.append(findings.figures())
+    return findings
+
+
+def test_no_record_of_another_writer_is_changed(findings: Findings) -> None:
+    assert findings.foreign_changes == (), findings.figures()
+
+
+def test_every_answer_was_true_when_it_was_given(findings: Findings) -> None:
+    assert findings.untrue_answers == (), findings.figures()
+
+
+def test_both_were_at_work(findings: Findings) -> None:
+    """A run in which nothing happened would prove nothing."""
+    seen = findings.answers
+    assert {"managed-created", "managed-deleted", "record-conflict"} <= set(seen)
+    assert findings.hand.total() > 0
+    assert findings.gateway_versions > 0
+    given_up = seen["mutation-failed"] + seen["overloaded"] + seen["unavailable"]
+    assert given_up * 20 < len(findings.calls)
