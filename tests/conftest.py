@@ -6,10 +6,13 @@ test that stops or breaks a server starts a pair for itself.
 
 import secrets
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests.faults import tables
+from tests.lab import forks, gateway, pebble_newer
 from tests.lab.bind import BindPair, start_bind_pair
 from tests.lab.gateway import start_gateway, write_gateway_config
 from tests.lab.lab import Lab
@@ -19,6 +22,9 @@ from tests.lab.redis import RedisProcess, start_redis
 # How long an example takes depends on what else the machine does; no test asserts time.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# Hundreds of gateways are started, and a start of its own costs most of a second of CPU time.
+gateway.run_as = forks.ForkedGateway
 
 
 @pytest.fixture(scope="session")
@@ -46,18 +52,40 @@ def pebble(tmp_path_factory: pytest.TempPathFactory, bind: BindPair) -> Iterator
 def lab(
     tmp_path_factory: pytest.TempPathFactory,
     bind: BindPair,
-    redis_server: RedisProcess,
     pebble: PebbleProcess,
 ) -> Iterator[Lab]:
-    """A gateway on the session's servers, as `scripts/lab` has one."""
+    """A gateway on the session's BIND and Pebble, as `scripts/lab` has one.
+
+    Its Redis is its own: its worker takes up whatever is due there, other tests' work too.
+    """
     folder = tmp_path_factory.mktemp("lab")
-    config = write_gateway_config(folder / "gateway", bind, redis_server.url, pebble)
-    gateway = start_gateway(config)
-    yield Lab(folder, bind, redis_server, pebble, config, (gateway,))
-    gateway.stop()
+    redis = start_redis(tmp_path_factory.mktemp("lab-redis"))
+    config = write_gateway_config(folder / "gateway", bind, redis.url, pebble)
+    started = start_gateway(config)
+    yield Lab(folder, bind, redis, pebble, config, (started,))
+    started.stop()
+    redis.stop()
 
 
 @pytest.fixture
 def fresh_label() -> str:
     """A label that no other test uses: the first part of this test's own hostnames."""
     return f"t{secrets.token_hex(6)}"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if reason := pebble_newer.told_missing():
+        shown = session.config.stash.setdefault(tables.TABLES, [])
+        shown.append(f"{reason}; the scripted proxy said when to renew")
+    tables.hand_over(session.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    tables.take_over(node)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    tables.show(terminalreporter, config)

@@ -56,6 +56,7 @@ def test_secrets_stay_when_they_are_there_already(tree: Path) -> None:
 def test_gateway_accepts_its_configuration_and_keyring(tree: Path) -> None:
     settings = load_settings(tree / EXAMPLES / "gateway.toml", {})
     assert [zone.name for zone in settings.zones] == ["example.test"]
+    assert [acme.name for acme in settings.acme] == ["pebble"]
     assert load_keyring(settings.keyring_file).key_ids == ("compose-1",)
 
 

@@ -165,7 +165,7 @@ def test_interrupted_story_is_no_success_and_leaves_nothing(tmp_path: Path) -> N
 
 
 def test_story_ends_with_what_was_expected_when_the_authority_is_away(tmp_path: Path) -> None:
-    nowhere = environ(tmp_path, GATEWAY_ACME__DIRECTORY="https://127.0.0.1:9/dir")
+    nowhere = environ(tmp_path, GATEWAY_ACME__0__DIRECTORY="https://127.0.0.1:9/dir")
     ended = subprocess.run(
         COMMAND, cwd=ROOT, env=nowhere, capture_output=True, text=True, check=False
     )

@@ -129,8 +129,8 @@ class BindPair:
 
     def __init__(self, folder: Path, zones: Sequence[str]) -> None:
         self.zones = tuple(zones)
-        self.tsig = _new_key("gateway")
-        self.hand = _new_key("hand")
+        self.tsig = new_key("gateway")
+        self.hand = new_key("hand")
         self.primary = (LOOPBACK, free_port((LOOPBACK, NS2_ADDRESS)))
         self.secondary = (LOOPBACK, free_port())
         self.secondary_as_ns2 = (NS2_ADDRESS, self.primary[1])
@@ -138,7 +138,9 @@ class BindPair:
         named = find_program("named", "bind9")
         self.primary_process = _prepare(named, "primary", folder, self._primary_config())
         self.secondary_process = _prepare(named, "secondary", folder, self._secondary_config())
-        self._relay_process = _relay(folder, self.secondary_as_ns2, self.secondary)
+        self._relay_process = relay_process(
+            folder, "ns2-relay", self.secondary_as_ns2, self.secondary
+        )
         for zone in zones:
             text = _ZONE_FILE.format(zone=zone, ns1_address=LOOPBACK, ns2_address=NS2_ADDRESS)
             (folder / "primary" / f"{zone}.zone").write_text(text)
@@ -170,7 +172,7 @@ class BindPair:
         self.primary_process.stop()
 
     def _serves(self, server: tuple[str, int]) -> bool:
-        return all(_is_authoritative(server, zone) for zone in self.zones)
+        return all(is_authoritative(server, zone) for zone in self.zones)
 
     def _primary_config(self) -> str:
         following = _PRIMARY_FOLLOWING.format(
@@ -221,8 +223,9 @@ def start_bind_pair(folder: Path, zones: Sequence[str] = ZONES) -> BindPair:
     return pair
 
 
-def _new_key(name: str) -> Tsig:
-    return Tsig(name, _ALGORITHM, base64.b64encode(secrets.token_bytes(32)).decode())
+def new_key(name: str, algorithm: str = _ALGORITHM) -> Tsig:
+    """A key with a secret that nobody knows yet."""
+    return Tsig(name, algorithm, base64.b64encode(secrets.token_bytes(32)).decode())
 
 
 def _prepare(named: str, name: str, folder: Path, config: str) -> Process:
@@ -238,13 +241,17 @@ def _prepare(named: str, name: str, folder: Path, config: str) -> Process:
     return Process(name, command, own_folder)
 
 
-def _relay(folder: Path, listen: tuple[str, int], target: tuple[str, int]) -> Process:
+def relay_process(
+    folder: Path, name: str, listen: tuple[str, int], target: tuple[str, int]
+) -> Process:
+    """A program, not started yet, that passes on to `target` what comes to `listen`."""
     command = [sys.executable, "-I", str(Path(__file__).with_name("relay.py"))]
     command += ["--listen", "{}:{}".format(*listen), "--to", "{}:{}".format(*target)]
-    return Process("ns2-relay", command, folder)
+    return Process(name, command, folder)
 
 
-def _is_authoritative(server: tuple[str, int], zone: str) -> bool:
+def is_authoritative(server: tuple[str, int], zone: str) -> bool:
+    """Does the server answer for the zone, as one that has it?"""
     query = dns.message.make_query(zone, "SOA", flags=0)
     try:
         # TCP: a server that is not there yet refuses at once, where UDP waits in silence.

@@ -2,7 +2,8 @@
 
 Responsible for: one complete configuration folder (`gateway.toml`, keyring, admin token) that
 anybody may also start by hand, and processes that are ready when `/readyz` says so.
-Must not: import the gateway; it is run as its console command, as an operator runs it.
+Must not: import the gateway; it is run as its console command, as an operator runs it, or forked by
+the tests (`run_as`).
 Called by: `tests.lab.lab`, end-to-end and fault tests.
 """
 
@@ -16,12 +17,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.lab.bind import BindPair
-from tests.lab.pebble import PebbleProcess
+from tests.lab.dns_server import DnsServer
+from tests.lab.pebble import AcmeServer
 from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.process import LabFault, Process
 
 _ANSWER_LIMIT_SECONDS = 2.0
+
+run_as: type[Process] = Process
+"""What a gateway is started as; the tests fork theirs, see `tests.lab.forks`."""
 
 _SERVICE = """\
 state_dir = {state_folder}
@@ -41,10 +45,17 @@ level = {log_level}
 """
 
 _ACME = """
-[acme]
+[[acme]]
 directory = {directory_url}
 ca_bundle = {ca_file}
 contact = ["mailto:hostmaster@example.test"]
+
+# The lab's few domains would soon have used up a public authority's figures.
+[acme.budget]
+orders_per_3_hours = 0
+certificates_per_domain_per_week = 0
+certificates_per_hostname_per_week = 0
+failed_validations_per_hour = 0
 """
 
 _ZONE = """
@@ -112,9 +123,9 @@ class GatewayProcess:
 
 def write_gateway_config(
     folder: Path,
-    bind: BindPair,
+    bind: DnsServer,
     redis_url: str,
-    pebble: PebbleProcess | None,
+    pebble: AcmeServer | None,
     *,
     log_level: str = "info",
 ) -> GatewayConfig:
@@ -188,7 +199,7 @@ def prepare_gateway(
     own_port = config.port if port is None else port
     own_environ = {"GATEWAY_HTTP__LISTEN": f"{LOOPBACK}:{own_port}", **(environ or {})}
     command = [str(command_file), "serve", "--config", str(config.config_file)]
-    return GatewayProcess(Process(name, command, config.config_file.parent, own_environ), own_port)
+    return GatewayProcess(run_as(name, command, config.config_file.parent, own_environ), own_port)
 
 
 def _typedrequest_url(port: int) -> str:

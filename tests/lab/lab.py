@@ -7,7 +7,7 @@ Called by: `tests.lab.__main__` (`scripts/lab`), `scripts/demo`, end-to-end test
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,21 +16,22 @@ from tests.lab.bind import BindPair, start_bind_pair
 from tests.lab.gateway import GatewayConfig, GatewayProcess, start_gateway, write_gateway_config
 from tests.lab.pebble import PebbleProcess, start_pebble
 from tests.lab.ports import free_port
-from tests.lab.redis import RedisProcess, start_redis
+from tests.lab.redis import RedisDeployment, start_redis
 
 
 @dataclass(frozen=True)
 class LabOptions:
     """What a lab may be told; the defaults are `scripts/lab` without options.
 
-    `gateways` is how many gateway processes share the lab's Redis, 0 for none. `acme_environ` goes
-    to Pebble. `acme_validity_seconds` needs a Pebble that can.
+    `gateways` is how many gateway processes share the lab's Redis, 0 for none; `start_redis` starts
+    it in a folder. `acme_environ` goes to Pebble. `acme_validity_seconds` needs a Pebble that can.
     """
 
     gateways: int = 1
     acme_environ: Mapping[str, str] = field(default_factory=dict)
     acme_validity_seconds: int | None = None
     log_level: str = "info"
+    start_redis: Callable[[Path], RedisDeployment] = start_redis
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Lab:
 
     folder: Path
     bind: BindPair
-    redis: RedisProcess
+    redis: RedisDeployment
     pebble: PebbleProcess
     config: GatewayConfig
     gateways: tuple[GatewayProcess, ...]
@@ -51,6 +52,7 @@ class Lab:
     def describe(self) -> dict[str, object]:
         """Everything a program needs to use the lab, as JSON values. Holds its secrets."""
         urls = [gateway.url for gateway in self.gateways]
+        redis_pids = self.redis.pids
         return {
             "url": self.config.url,
             # Only more than one says something that `url` does not.
@@ -74,7 +76,7 @@ class Lab:
             },
             "pids": {
                 "gateway": [gateway.pid for gateway in self.gateways],
-                "redis": self.redis.pid,
+                "redis": redis_pids[0] if len(redis_pids) == 1 else redis_pids,
                 **self.bind.pids,
                 "acme": self.pebble.pid,
             },
@@ -94,7 +96,7 @@ def running_lab(options: LabOptions | None = None) -> Iterator[Lab]:
 
 
 def _start(folder: Path, options: LabOptions, stack: ExitStack) -> Lab:
-    redis = start_redis(_subfolder(folder, "redis"))
+    redis = options.start_redis(_subfolder(folder, "redis"))
     stack.callback(redis.stop)
     bind = start_bind_pair(_subfolder(folder, "bind"))
     stack.callback(bind.stop)

@@ -16,6 +16,7 @@ import ssl
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.process import LabFault, Process, find_program
@@ -25,6 +26,16 @@ _ANSWER_LIMIT_SECONDS = 2.0
 
 # Without it Pebble sleeps up to 15 s before it validates.
 _ENVIRON = {"PEBBLE_VA_NOSLEEP": "1"}
+
+
+class AcmeServer(Protocol):
+    """What a gateway is told of an ACME server; `ca_file` verifies its HTTPS listener (PEM)."""
+
+    @property
+    def directory_url(self) -> str: ...
+
+    @property
+    def ca_file(self) -> Path: ...
 
 
 class PebbleProcess:
@@ -40,6 +51,7 @@ class PebbleProcess:
         dns_server: str,
         environ: Mapping[str, str],
         settings: Mapping[str, object],
+        program: Path | None = None,
     ) -> None:
         acme_port, management_port = free_port(), free_port()
         self.directory_url = f"https://{LOOPBACK}:{acme_port}/dir"
@@ -60,7 +72,8 @@ class PebbleProcess:
             **settings,
         }
         config_file.write_text(json.dumps({"pebble": config}, indent=2))
-        command = [find_program("pebble", "pebble"), "-config", str(config_file)]
+        found = find_program("pebble", "pebble") if program is None else str(program)
+        command = [found, "-config", str(config_file)]
         command += ["-dnsserver", dns_server]
         self.process = Process("pebble", command, folder, {**_ENVIRON, **environ})
         self._tls = ssl.create_default_context(cafile=self.ca_file)
@@ -106,17 +119,23 @@ def start_pebble(
     *,
     validity_seconds: int | None = None,
     settings: Mapping[str, object] | None = None,
+    program: Path | None = None,
 ) -> PebbleProcess:
     """Start Pebble in `folder`, asking `dns_server` for challenges.
 
     `environ` may change its habits (`PEBBLE_WFE_NONCEREJECT`, `PEBBLE_AUTHZREUSE`); `settings` are
-    added to its configuration (`externalAccountBindingRequired`, `domainBlocklist` …).
+    added to its configuration (`externalAccountBindingRequired`, `domainBlocklist` …); `program` is
+    another Pebble than the system's (`tests.lab.pebble_newer`).
 
     Raises: LabFault, also when `validity_seconds` is given and this Pebble has no such setting.
     """
     validity = {} if validity_seconds is None else _validity_settings(validity_seconds)
     server = PebbleProcess(
-        folder, "{}:{}".format(*dns_server), environ or {}, {**validity, **(settings or {})}
+        folder,
+        "{}:{}".format(*dns_server),
+        environ or {},
+        {**validity, **(settings or {})},
+        program,
     )
     server.start()
     if validity_seconds is not None:

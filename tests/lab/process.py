@@ -11,18 +11,22 @@ but is unsafe, and warned of, in a process with threads. The kernel ties the sig
 that started the child: start servers from a thread that lives as long as they shall.
 """
 
+import asyncio
 import os
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 START_LIMIT_SECONDS = 30.0
 STOP_LIMIT_SECONDS = 10.0
-_POLL_SECONDS = 0.01
+_POLL_SECONDS = 0.02
 _LOG_TAIL_LINES = 25
+
+_T = TypeVar("_T")
 
 
 class LabFault(RuntimeError):
@@ -42,9 +46,13 @@ def find_program(program: str, debian_package: str) -> str:
 
 
 def wait_until(
-    condition: Callable[[], bool], what: str, limit_seconds: float = START_LIMIT_SECONDS
+    condition: Callable[[], bool],
+    what: str,
+    limit_seconds: float = START_LIMIT_SECONDS,
+    *,
+    pause_seconds: float = _POLL_SECONDS,
 ) -> None:
-    """Poll `condition` until it holds.
+    """Poll `condition` until it holds; with longer pauses where that costs what it waits for time.
 
     Raises: LabFault with `what` was awaited when the limit is over.
     """
@@ -52,7 +60,39 @@ def wait_until(
     while not condition():
         if time.monotonic() > end:
             raise LabFault(f"{what}: not within {limit_seconds:g} s")
-        time.sleep(_POLL_SECONDS)
+        time.sleep(pause_seconds)
+
+
+async def read_until(
+    read: Callable[[], Awaitable[_T]],
+    holds: Callable[[_T], bool],
+    limit_seconds: float = START_LIMIT_SECONDS,
+) -> _T:
+    """Read again and again until what was read holds; answers that.
+
+    Raises: TimeoutError when the limit is over.
+    """
+    async with asyncio.timeout(limit_seconds):
+        while not holds(value := await read()):  # noqa: ASYNC110 (servers tell nobody)
+            await asyncio.sleep(_POLL_SECONDS)
+    return value
+
+
+class Child(Protocol):
+    """What is used of a `subprocess.Popen`."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, number: int, /) -> None: ...
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
 
 
 class Process:
@@ -74,7 +114,7 @@ class Process:
         self._command = tuple(command)
         self._folder = folder
         self._environ = dict(environ or {})
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
 
     @property
     def pid(self) -> int:
@@ -93,19 +133,7 @@ class Process:
         Raises: LabFault with the end of the log when it ends before, or takes too long. It is
         stopped then.
         """
-        setpriv = find_program("setpriv", "util-linux")
-        with self.log_file.open("ab") as log:
-            self._child = subprocess.Popen(
-                [setpriv, "--pdeathsig", "KILL", "--", *self._command],
-                cwd=self._folder,
-                env={**os.environ, **self._environ},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                # Its own group: ^C at the terminal reaches the lab only, which stops its
-                # programs in order.
-                process_group=0,
-            )
+        self._child = self._begin()
         try:
             wait_until(lambda: not self.is_running or is_ready(), f"{self.name} gets ready")
         except LabFault as fault:
@@ -116,6 +144,21 @@ class Process:
             raise
         if not self.is_running:
             raise LabFault(f"{self.name} ended at its start\n{self.log_tail()}")
+
+    def _begin(self) -> Child:
+        setpriv = find_program("setpriv", "util-linux")
+        with self.log_file.open("ab") as log:
+            return subprocess.Popen(
+                [setpriv, "--pdeathsig", "KILL", "--", *self._command],
+                cwd=self._folder,
+                env={**os.environ, **self._environ},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # Its own group: ^C at the terminal reaches the lab only, which stops its
+                # programs in order.
+                process_group=0,
+            )
 
     def stop(self) -> None:
         """End the program politely, then by force. May be repeated."""

@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from tests.lab.certificates import AUTHORITY_USAGE
+
 _LIFETIME = datetime.timedelta(days=30)
 _CLOCK_TOLERANCE = datetime.timedelta(hours=1)
 
@@ -32,21 +34,10 @@ def write_server_certificate(
     """
     ca_key = ec.generate_private_key(ec.SECP256R1())
     ca_name = _name("lab authority for TLS listeners")
-    ca_usage = x509.KeyUsage(
-        digital_signature=False,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=True,
-        crl_sign=True,
-        encipher_only=False,
-        decipher_only=False,
-    )
     ca_certificate = (
         _builder(ca_name, ca_name, ca_key.public_key(), ca_key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(ca_usage, critical=True)
+        .add_extension(AUTHORITY_USAGE, critical=True)
         .sign(ca_key, hashes.SHA256())
     )
     server_key = ec.generate_private_key(ec.SECP256R1())

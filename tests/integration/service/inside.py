@@ -23,6 +23,11 @@ def stored(lab: Lab, hostname: str) -> dict[str, str]:
     return {}
 
 
+def orders_placed(lab: Lab) -> int:
+    """How many new orders Pebble has taken so far, by its own log."""
+    return (lab.pebble.process.log_file.read_text()).count("Added order")
+
+
 @contextmanager
 def resting_while_published(lab: Lab, mine: Ownership) -> Iterator[None]:
     """An issuance whose challenge is published and, within the block, goes no further.

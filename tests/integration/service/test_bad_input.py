@@ -14,6 +14,7 @@ from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import (
     CONTEXT,
     GET,
+    NO_TLS,
     PROVISION,
     RELEASE,
     SYNC,
@@ -41,7 +42,9 @@ def nothing_written(service_lab: Lab, hand: Hand, mine: Ownership) -> Iterator[N
 
 
 def post(url: str, body: bytes, headers: dict[str, str] | None = None) -> httpx.Response:
-    return httpx.post(url, content=body, headers=headers or JSON, trust_env=False, timeout=15)
+    return httpx.post(
+        url, content=body, headers=headers or JSON, trust_env=False, timeout=15, verify=NO_TLS
+    )
 
 
 def assert_envelope_invalid(answer: httpx.Response, status: int) -> None:
@@ -109,13 +112,15 @@ def test_body_of_exactly_64_kib_is_read_and_one_byte_more_is_not(world: World) -
 
 def test_chunked_body_over_64_kib_is_refused(world: World) -> None:
     chunks = iter([b'{"method":"m"}', b" " * 40_000, b" " * 40_000])
-    answer = httpx.post(world.url, content=chunks, headers=JSON, trust_env=False, timeout=15)
+    answer = httpx.post(
+        world.url, content=chunks, headers=JSON, trust_env=False, timeout=15, verify=NO_TLS
+    )
     assert_envelope_invalid(answer, 413)
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_other_http_methods_are_refused(world: World, method: str) -> None:
-    answer = httpx.request(method, world.url, trust_env=False, timeout=15)
+    answer = httpx.request(method, world.url, trust_env=False, timeout=15, verify=NO_TLS)
     assert_envelope_invalid(answer, 405)
 
 
@@ -144,7 +149,11 @@ def test_unknown_envelope_keys_are_ignored_and_never_echoed(mine: Ownership) -> 
 def test_absent_request_and_correlation_are_empty(world: World) -> None:
     for request in ({}, {"request": None}):
         answer = httpx.post(
-            world.url, json={"method": CONTEXT, **request}, trust_env=False, timeout=15
+            world.url,
+            json={"method": CONTEXT, **request},
+            trust_env=False,
+            timeout=15,
+            verify=NO_TLS,
         ).json()
         assert answer["correlation"] is None
         assert answer["error"]["data"] == {"code": "unauthorized"}
@@ -152,7 +161,7 @@ def test_absent_request_and_correlation_are_empty(world: World) -> None:
 
 def test_virtual_stream_message_is_an_unknown_method(world: World) -> None:
     body = {"method": "##VirtualStream##", "request": {"streamId": "x"}}
-    answer = httpx.post(world.url, json=body, trust_env=False, timeout=15).json()
+    answer = httpx.post(world.url, json=body, trust_env=False, timeout=15, verify=NO_TLS).json()
     assert answer["error"]["data"]["code"] == "method-unknown"
 
 
@@ -172,7 +181,7 @@ def test_truncated_http_request_does_not_end_the_gateway(service_lab: Lab) -> No
 
 
 def test_one_connection_carries_many_calls(mine: Ownership) -> None:
-    with httpx.Client(trust_env=False, timeout=15) as client:
+    with httpx.Client(trust_env=False, timeout=15, verify=NO_TLS) as client:
         body = envelope(CONTEXT, {"apiToken": mine.caller.token})
         for _ in range(5):
             answer = client.post(mine.caller.url, json=body)

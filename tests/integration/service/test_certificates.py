@@ -13,18 +13,13 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import CONTEXT, GET, RELEASE, Ownership, World
-from tests.integration.service.inside import resting_while_published, stored
+from tests.integration.service.inside import orders_placed, resting_while_published, stored
 from tests.lab.gateway import start_gateway, write_gateway_config
 from tests.lab.lab import Lab
 from tests.lab.pebble import start_pebble
 from tests.lab.process import wait_until
 
 ADDRESS = "198.51.100.5"
-
-
-def orders_placed(lab: Lab) -> int:
-    """How many new orders Pebble has taken so far, by its own log."""
-    return (lab.pebble.process.log_file.read_text()).count("Added order")
 
 
 def settled(lab: Lab, hand: Hand, hostname: str) -> bool:
@@ -145,17 +140,6 @@ def test_release_in_the_middle_takes_everything_back(
     assert mine.certificate()
 
 
-def test_hostname_too_long_for_its_challenge_is_refused_with_the_reason(world: World) -> None:
-    hostname = ".".join(["a" * 60] * 3 + ["b" * 52]) + ".example.test"
-    assert len(hostname) > 253 - len("_acme-challenge.")
-    mine = Ownership(world.client(hostname), hostname)
-    assert mine.publish(ADDRESS)["status"] == "managed-created"
-    answer = mine.get()
-    assert (answer["status"], answer["reason"]) == ("refused", "issuance-failed")
-    assert "_acme-challenge" in answer["message"]
-    assert answer["retryAfterMs"] is None
-
-
 def test_renewal_comes_by_itself_and_never_hides_the_certificate(
     service_lab: Lab, mine: Ownership
 ) -> None:
@@ -222,7 +206,7 @@ def test_key_type_is_the_configured_one(
         tmp_path / "gateway", service_lab.bind, service_lab.redis.url, service_lab.pebble
     )
     environ = {
-        "GATEWAY_ACME__KEY_TYPE": key_type,
+        "GATEWAY_ACME__0__KEY_TYPE": key_type,
         "GATEWAY_REDIS__URL": "embedded",
     }
     process = start_gateway(config, environ=environ)

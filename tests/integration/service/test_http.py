@@ -6,7 +6,7 @@ import socket
 import httpx
 import pytest
 
-from tests.integration.service.calling import CONTEXT, SYNC, Ownership, World, envelope
+from tests.integration.service.calling import CONTEXT, NO_TLS, SYNC, Ownership, World, envelope
 from tests.lab.lab import Lab
 
 LIMIT_SECONDS = 15
@@ -109,6 +109,7 @@ def test_number_without_bounds_is_its_fields_fault(mine: Ownership, number: str)
         headers={"Content-Type": "application/json"},
         trust_env=False,
         timeout=LIMIT_SECONDS,
+        verify=NO_TLS,
     ).json()
     (violation,) = answer["error"]["data"]["violations"]
     assert violation.startswith("record.ttl ")

@@ -23,9 +23,8 @@ ADDRESS = "198.51.100.5"
 async def authorization_at_the_authority(lab: Lab, url: str) -> AuthorizationView:
     """An authorization as the CA has it, asked with the gateway's own account."""
     settings = load_settings(find_file(lab.config.config_file, {}), {})
-    assert settings.acme is not None
     store = Store(lab.redis.url)
-    authority = build_authority(settings.acme, store, load_keyring(settings.keyring_file))
+    authority = build_authority(settings.acme[0], store, load_keyring(settings.keyring_file))
     try:
         return await authority.read_authorization(url)
     finally:
@@ -89,8 +88,7 @@ async def test_intent_that_was_carried_out_still_withdraws_its_marker(
 def test_account_key_is_stored_sealed_only(service_lab: Lab, mine: Ownership) -> None:
     mine.certificate()
     settings = load_settings(find_file(service_lab.config.config_file, {}), {})
-    assert settings.acme is not None
-    directory = settings.acme.directory
+    directory = settings.acme[0].directory
     with redis.Redis.from_url(service_lab.redis.url, decode_responses=True) as connection:
         sealed = [connection.hget(key, "sealedKey") for key in connection.scan_iter("gw:account:*")]
     assert len(sealed) == 1

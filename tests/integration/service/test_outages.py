@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.service.calling import CONTEXT, GET, SYNC, World
+from tests.integration.service.calling import CONTEXT, GET, NO_TLS, SYNC, World
 from tests.lab.lab import Lab, LabOptions, running_lab
 from tests.lab.process import wait_until
 
@@ -28,7 +28,7 @@ def own_world(own_lab: Lab) -> World:
 
 def readiness(lab: Lab) -> tuple[int, dict[str, Any]]:
     url = lab.config.url.replace("typedrequest", "readyz")
-    answer = httpx.get(url, trust_env=False, timeout=ANSWER_LIMIT_SECONDS)
+    answer = httpx.get(url, trust_env=False, timeout=ANSWER_LIMIT_SECONDS, verify=NO_TLS)
     assert answer.headers["cache-control"] == "no-store"
     page: dict[str, Any] = answer.json()
     return answer.status_code, page
@@ -48,7 +48,7 @@ def test_all_parts_are_up_in_a_healthy_lab(own_lab: Lab) -> None:
     wait_until(lambda: is_ready(own_lab), "ready")
     status, page = readiness(own_lab)
     assert status == 200
-    names = {"redis", "zone example.test", "zone example.net.test", "acme", "worker"}
+    names = {"redis", "zone example.test", "zone example.net.test", "acme 127.0.0.1", "worker"}
     assert set(page["parts"]) == names
     assert all(seen["state"] == "up" and seen["sinceMs"] > 0 for seen in page["parts"].values())
 
@@ -71,7 +71,7 @@ def test_redis_away_is_unavailable_and_unready_until_it_is_back(
         wait_until(lambda: readiness(own_lab)[0] == 503, "unready")
         assert part(own_lab, "redis")["state"] == "down"
         alive = own_lab.config.url.replace("typedrequest", "healthz")
-        assert httpx.get(alive, trust_env=False).json() == {"status": "alive"}
+        assert httpx.get(alive, trust_env=False, verify=NO_TLS).json() == {"status": "alive"}
     finally:
         own_lab.redis.start()
     wait_until(lambda: is_ready(own_lab), "ready again")
@@ -88,6 +88,7 @@ def test_redis_that_hangs_is_answered_in_time(own_lab: Lab, own_world: World) ->
             json={"method": CONTEXT, "request": {"apiToken": mine.caller.token}},
             trust_env=False,
             timeout=ANSWER_LIMIT_SECONDS,
+            verify=NO_TLS,
         )
     finally:
         process.resume()
@@ -131,6 +132,7 @@ def test_primary_that_hangs_is_answered_in_time(own_lab: Lab, own_world: World) 
             },
             trust_env=False,
             timeout=ANSWER_LIMIT_SECONDS,
+            verify=NO_TLS,
         )
     finally:
         own_lab.bind.primary_process.resume()

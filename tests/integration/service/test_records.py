@@ -1,16 +1,14 @@
 """Records: every status, what holds a hostname, and that nothing foreign is ever touched."""
 
 import secrets
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import redis
 
 from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import SYNC, Caller, Ownership, World
+from tests.integration.service.test_commands import gateway
 from tests.lab.lab import Lab
 
 ADDRESS, OTHER, IPV6 = "198.51.100.5", "198.51.100.6", "2001:db8::5"
@@ -19,16 +17,6 @@ ADDRESS, OTHER, IPV6 = "198.51.100.5", "198.51.100.6", "2001:db8::5"
 def addresses(hand: Hand, hostname: str) -> set[str]:
     """The A and AAAA records at a name."""
     return {record for record in hand.records(hostname) if record.split()[1] in {"A", "AAAA"}}
-
-
-def gateway(lab: Lab, *arguments: str) -> None:
-    command = Path(sys.executable).with_name("gateway")
-    subprocess.run(
-        [command, *arguments, "--config", str(lab.config.config_file)],
-        check=True,
-        capture_output=True,
-        timeout=30,
-    )
 
 
 @pytest.mark.parametrize("zone", ["example.test", "example.net.test"])
@@ -176,12 +164,12 @@ def test_second_address_added_by_hand_is_a_conflict(hand: Hand, mine: Ownership)
 def test_claim_holds_a_hostname_against_every_client(
     service_lab: Lab, hand: Hand, mine: Ownership
 ) -> None:
-    gateway(service_lab, "claims", "add", mine.hostname)
+    assert gateway(service_lab, "claims", "add", mine.hostname).returncode == 0
     answer = mine.publish(ADDRESS)
     assert (answer["status"], answer["conflictingRecords"]) == ("record-conflict", [])
     assert mine.get()["reason"] == "hostname-conflict"
     assert mine.withdraw()["status"] == "managed-deleted"
-    gateway(service_lab, "claims", "remove", mine.hostname)
+    assert gateway(service_lab, "claims", "remove", mine.hostname).returncode == 0
     assert mine.publish(ADDRESS)["status"] == "managed-created"
 
 
@@ -212,6 +200,8 @@ def test_apex_of_a_zone_is_a_conflict(world: World, hand: Hand) -> None:
     serial = hand.serial("example.test")
     apex = Ownership(world.client("example.test"), "example.test")
     assert apex.publish(ADDRESS)["status"] == "record-conflict"
+    certificate = apex.get()
+    assert (certificate["status"], certificate["reason"]) == ("refused", "hostname-conflict")
     assert hand.serial("example.test") == serial
 
 

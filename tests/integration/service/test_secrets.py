@@ -11,6 +11,7 @@ import redis
 
 from tests.integration.service.calling import (
     CONTEXT,
+    NO_TLS,
     PROVISION,
     SYNC,
     Caller,
@@ -69,6 +70,7 @@ def _play(world: World, mine: Ownership) -> str:
         headers={"Content-Type": "application/json"},
         trust_env=False,
         timeout=15,
+        verify=NO_TLS,
     )
     return "".join([*texts, broken.text])
 

@@ -6,6 +6,7 @@ Called by: `__main__`.
 """
 
 import json
+import sys
 from pathlib import Path
 
 from tests.lab.demo.story import CHALLENGE_NAME, GET, HOSTNAME, OWNERSHIP, RECORD_A, RELEASE, SYNC
@@ -42,6 +43,8 @@ def _lines(lab: Lab, folder: Path) -> list[str]:
         _curl(RELEASE, "TOKEN", ownership=OWNERSHIP),
         _curl(SYNC, "TOKEN", ownership=OWNERSHIP, delete=True),
         f"curl -sS {lab.config.url.rpartition('/')[0]}/readyz; echo",
+        f"{Path(sys.executable).with_name('gateway')} explain {HOSTNAME}"
+        f" --config {lab.config.config_file}",
     ]
 
 
