@@ -18,28 +18,23 @@ import structlog
 import uvicorn
 
 from gateway.config import is_loopback
-from gateway.dns.health import probe_zone
 from gateway.http.app import RESPONSE_HEADERS, build_app
-from gateway.http.health import HealthPages, Monitor, Need, Part
+from gateway.http.health import HealthPages, Monitor
+from gateway.probes import parts_of
 from gateway.store.connection import StoreUnavailable
 from gateway.store.persistence import Loss, losses, read_persistence
 from gateway.wiring import open_gateway
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Iterator
 
-    from gateway.certificates.worker import Worker
     from gateway.config import Settings
-    from gateway.dns.exchange import Exchange
-    from gateway.dns.zones import Zone
     from gateway.wiring import Gateway
 
 GRACE_SECONDS: Final = 8
 CANCEL_SECONDS: Final = 0.2
 BACKLOG: Final = 1024
 KEEP_ALIVE_SECONDS: Final = 75
-ZONE_PROBE_SECONDS: Final = 4.0
-WORKER_SILENCE_MS: Final = 5_000
 
 _MAY_LOSE_DATA: Final = "redis may lose data; `gateway check` says more"
 
@@ -48,10 +43,6 @@ _log = structlog.get_logger(__name__)
 
 class AddressTaken(Exception):
     """The listener's address cannot be bound; one sentence says which and why."""
-
-
-class PartFailed(Exception):
-    """A part of the gateway says that it is not well; the text may be shown to anybody."""
 
 
 class _Server(uvicorn.Server):
@@ -100,7 +91,7 @@ async def _run_parts(settings: Settings, gateway: Gateway, listener: socket.sock
         ending.add(asyncio.create_task(gateway.worker.run(), name="worker"))
     server = None
     if listener is not None:
-        monitor = Monitor(_parts(gateway), gateway.clock.now_ms)
+        monitor = Monitor(parts_of(gateway), gateway.clock.now_ms)
         watching.add(asyncio.create_task(monitor.run(), name="monitor"))
         server = _server(gateway, monitor)
         ending.add(asyncio.create_task(server.serve([listener]), name="http"))
@@ -187,48 +178,3 @@ def _say_started(settings: Settings, gateway: Gateway, listener: socket.socket |
     )
     if listener is not None and not is_loopback(settings.http.host):
         _log.warning("plain HTTP beyond loopback: put TLS in front", host=settings.http.host)
-
-
-def _parts(gateway: Gateway) -> list[Part]:
-    parts = [Part("redis", "redis", Need.ALWAYS, 1.0, _redis_probe(gateway))]
-    parts += [
-        Part(f"zone {zone.name}", "zone", Need.ONE_OF_ITS_KIND, 5.0, _zone_probe(gateway, zone))
-        for zone in gateway.zones.all
-    ]
-    parts += [
-        Part(f"acme {each.authority.name}", "acme", Need.NICE, 15.0, each.authority.probe)
-        for each in gateway.authorities
-    ]
-    if gateway.worker is not None:
-        parts.append(Part("worker", "worker", Need.ALWAYS, 1.0, _worker_probe(gateway.worker)))
-    return parts
-
-
-def _redis_probe(gateway: Gateway) -> Callable[[], Awaitable[None]]:
-    async def probe() -> None:
-        await gateway.store.ping()
-        # A process without a worker has no other occasion.
-        await gateway.clock.sync()
-
-    return probe
-
-
-def _zone_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
-    exchange: Exchange = gateway.exchange
-
-    async def probe() -> None:
-        deadline = asyncio.get_running_loop().time() + ZONE_PROBE_SECONDS
-        health = await probe_zone(exchange, zone, deadline)
-        if not health.ok:
-            raise PartFailed(health.detail)
-
-    return probe
-
-
-def _worker_probe(worker: Worker) -> Callable[[], Awaitable[None]]:
-    async def probe() -> None:
-        await worker.polled.wait()
-        if worker.silent_ms > WORKER_SILENCE_MS:
-            raise PartFailed("the worker has not read its queue lately")
-
-    return probe

@@ -15,32 +15,25 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway import __version__
 from gateway.access.calls import Calls
 from gateway.access.clients import ClientStore
 from gateway.access.foresight import Foresight
 from gateway.access.gate import Gate, RenewalPolicy
 from gateway.access.provisioning import Provisioning
-from gateway.certificates.accounts import RedisAccountStore
-from gateway.certificates.authorities import Authorities, Listed
-from gateway.certificates.authority import Authority, AuthoritySettings
-from gateway.certificates.budget import Budget
+from gateway.certificates.authorities import Authorities
 from gateway.certificates.cleanup import Cleaner
 from gateway.certificates.keyring_proof import prove_keyring
-from gateway.certificates.keys import KeyType
-from gateway.certificates.ledger import Ledger
 from gateway.certificates.pace import Pace
 from gateway.certificates.sealing import load_keyring
 from gateway.certificates.steps import Steps
 from gateway.certificates.worker import Worker
-from gateway.contract.names import ZoneName
+from gateway.configured import build_listed, build_zones
 from gateway.dns.challenges import Challenges
 from gateway.dns.exchange import Exchange
 from gateway.dns.marker import MarkerKey, Markers
 from gateway.dns.propagation import Propagation
 from gateway.dns.publisher import Publisher
 from gateway.dns.rehearsal import RehearsedExchange
-from gateway.dns.zones import Endpoint, TsigKey, Zone, Zones
 from gateway.holdings.certificates import Certificates
 from gateway.holdings.claims import Claims
 from gateway.holdings.hold import Holds
@@ -57,8 +50,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from gateway.certificates.sealing import Keyring
-    from gateway.config import AcmeSettings, Settings, ZoneSettings
+    from gateway.config import Settings
     from gateway.contract.names import ClientId, Hostname
+    from gateway.dns.zones import Zones
 
 MARKER_PURPOSE = "owner-marker"
 
@@ -121,29 +115,6 @@ async def open_gateway(
                 await gateway.authorities.close()
         finally:
             await store.close()
-
-
-def build_zones(settings: Settings) -> Zones:
-    """The zones of the configuration, in the form the DNS layer takes."""
-    return Zones(_zone(zone) for zone in settings.zones)
-
-
-def build_authority(acme: AcmeSettings, store: Store, keyring: Keyring) -> Authority:
-    """One CA of the configuration, with its account in Redis."""
-    return Authority(
-        AuthoritySettings(
-            name=acme.name,
-            profile=acme.profile,
-            preferred_chain=acme.preferred_chain,
-            directory_url=acme.directory,
-            ca_bundle=acme.ca_bundle,
-            contact=acme.contact,
-            eab_key_id=acme.eab.key_id if acme.eab else None,
-            eab_hmac_key=acme.eab.hmac_key if acme.eab else None,
-            user_agent=f"gateway/{__version__}",
-        ),
-        RedisAccountStore(store, keyring, acme.directory),
-    )
 
 
 @contextlib.asynccontextmanager
@@ -233,7 +204,7 @@ def _lay_ground(
         holds=Holds(documents, index, clock.now_ms),
         clients=clients,
         authorities=Authorities(
-            [_listed(acme, store, keyring, clients, clock.now_ms) for acme in settings.acme]
+            [build_listed(acme, store, keyring, clients, clock.now_ms) for acme in settings.acme]
         ),
         pace=Pace(),
     )
@@ -316,40 +287,6 @@ def _zone_of(zones: Zones) -> Callable[[Hostname], str | None]:
         return None if zone is None else zone.name
 
     return name_of
-
-
-def _listed(
-    acme: AcmeSettings,
-    store: Store,
-    keyring: Keyring,
-    clients: ClientStore,
-    now_ms: Callable[[], int],
-) -> Listed:
-    ledger = Ledger(
-        store,
-        acme.directory,
-        Budget(**acme.budget.model_dump()),
-        name=acme.name,
-        count_clients=clients.count,
-        now_ms=now_ms,
-    )
-    authority = build_authority(acme, store, keyring)
-    return Listed(authority, ledger, KeyType(acme.key_type), acme.renew_at)
-
-
-def _zone(zone: ZoneSettings) -> Zone:
-    tsig = zone.tsig
-    primary, *standbys = (Endpoint(*server) for server in zone.primaries)
-    return Zone(
-        name=ZoneName(zone.name),
-        primary=primary,
-        key=TsigKey(tsig.name, tsig.algorithm, tsig.secret),
-        standbys=tuple(standbys),
-        servers=tuple(Endpoint(*server) for server in zone.servers),
-        nameserver_port=zone.nameserver_port,
-        silent_server_seconds=zone.silent_server_seconds,
-        interrupts_wildcards=zone.wildcard_hosts == "interrupt",
-    )
 
 
 def _nobody_to_wake(_: Hostname, _client: ClientId) -> None:

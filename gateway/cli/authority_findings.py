@@ -19,8 +19,8 @@ from gateway.certificates.authority.replies import one_line
 from gateway.certificates.orders import PASSING, AuthorityFault, FaultKind
 from gateway.certificates.sealing import KeyMissing, Keyring, KeyringInvalid, load_keyring
 from gateway.cli.finding import Finding, State
+from gateway.configured import build_authority
 from gateway.store.connection import Store, StoreRefused
-from gateway.wiring import build_authority
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence

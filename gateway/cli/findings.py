@@ -23,6 +23,7 @@ from gateway.certificates.sealing import KeyringInvalid, load_keyring
 from gateway.cli.authority_findings import check_accounts, check_directories
 from gateway.cli.finding import Finding, State
 from gateway.config import is_loopback
+from gateway.configured import build_zones
 from gateway.dns.errors import DnsFault
 from gateway.dns.exchange import Exchange
 from gateway.dns.health import (
@@ -38,7 +39,7 @@ from gateway.store.connection import REPLICA_WAIT_MS, Store, StoreRefused, Store
 from gateway.store.embedded import EmbeddedRedis, EmbeddedRedisFault
 from gateway.store.persistence import Loss, losses, read_persistence
 from gateway.store.places import read_place
-from gateway.wiring import build_zones, now_ms
+from gateway.wiring import now_ms
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence

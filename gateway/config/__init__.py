@@ -5,21 +5,19 @@ with every fault at once. Called by `gateway.cli`; `gateway.wiring` builds the p
 answers. Nothing else reads the environment. docs/configuration.md tells every key.
 """
 
+from gateway.config.authority_settings import AcmeSettings, EabSettings
 from gateway.config.faults import ConfigInvalid
 from gateway.config.loading import find_file, load_settings
 from gateway.config.settings import (
-    AcmeSettings,
     AdminSettings,
-    EabSettings,
     HttpSettings,
     LogSettings,
     RedisSettings,
     Settings,
-    TsigSettings,
     WorkerSettings,
-    ZoneSettings,
 )
 from gateway.config.values import Address, is_loopback
+from gateway.config.zone_settings import TsigSettings, ZoneSettings
 
 __all__ = [
     "AcmeSettings",

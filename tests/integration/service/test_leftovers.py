@@ -7,10 +7,10 @@ import redis
 from gateway.certificates.orders import AuthorizationView
 from gateway.certificates.sealing import load_keyring
 from gateway.config import find_file, load_settings
+from gateway.configured import build_authority
 from gateway.contract.names import AppId, ClientId, Hostname
 from gateway.store.connection import Store
 from gateway.store.documents import Change, Documents, Holder
-from gateway.wiring import build_authority
 from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import CONTEXT, Ownership, World
 from tests.integration.service.inside import resting_while_published, stored

@@ -1,0 +1,85 @@
+"""From the settings to the zones and authorities that the layers below take.
+
+The half of the composition root that only translates; `wiring` joins the parts. Called by it and by
+the command line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway import __version__
+from gateway.certificates.accounts import RedisAccountStore
+from gateway.certificates.authorities import Listed
+from gateway.certificates.authority import Authority, AuthoritySettings
+from gateway.certificates.budget import Budget
+from gateway.certificates.keys import KeyType
+from gateway.certificates.ledger import Ledger
+from gateway.contract.names import ZoneName
+from gateway.dns.zones import Endpoint, TsigKey, Zone, Zones
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gateway.access.clients import ClientStore
+    from gateway.certificates.sealing import Keyring
+    from gateway.config import AcmeSettings, Settings, ZoneSettings
+    from gateway.store.connection import Store
+
+
+def build_zones(settings: Settings) -> Zones:
+    """The zones of the configuration, in the form the DNS layer takes."""
+    return Zones(_zone(zone) for zone in settings.zones)
+
+
+def build_authority(acme: AcmeSettings, store: Store, keyring: Keyring) -> Authority:
+    """One CA of the configuration, with its account in Redis."""
+    return Authority(
+        AuthoritySettings(
+            name=acme.name,
+            profile=acme.profile,
+            preferred_chain=acme.preferred_chain,
+            directory_url=acme.directory,
+            ca_bundle=acme.ca_bundle,
+            contact=acme.contact,
+            eab_key_id=acme.eab.key_id if acme.eab else None,
+            eab_hmac_key=acme.eab.hmac_key if acme.eab else None,
+            user_agent=f"gateway/{__version__}",
+        ),
+        RedisAccountStore(store, keyring, acme.directory),
+    )
+
+
+def build_listed(
+    acme: AcmeSettings,
+    store: Store,
+    keyring: Keyring,
+    clients: ClientStore,
+    now_ms: Callable[[], int],
+) -> Listed:
+    """One CA with its ledger, as `Authorities` lists them."""
+    ledger = Ledger(
+        store,
+        acme.directory,
+        Budget(**acme.budget.model_dump()),
+        name=acme.name,
+        count_clients=clients.count,
+        now_ms=now_ms,
+    )
+    authority = build_authority(acme, store, keyring)
+    return Listed(authority, ledger, KeyType(acme.key_type), acme.renew_at)
+
+
+def _zone(zone: ZoneSettings) -> Zone:
+    tsig = zone.tsig
+    primary, *standbys = (Endpoint(*server) for server in zone.primaries)
+    return Zone(
+        name=ZoneName(zone.name),
+        primary=primary,
+        key=TsigKey(tsig.name, tsig.algorithm, tsig.secret),
+        standbys=tuple(standbys),
+        servers=tuple(Endpoint(*server) for server in zone.servers),
+        nameserver_port=zone.nameserver_port,
+        silent_server_seconds=zone.silent_server_seconds,
+        interrupts_wildcards=zone.wildcard_hosts == "interrupt",
+    )

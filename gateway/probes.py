@@ -1,0 +1,73 @@
+"""The parts of a gateway that can fail, and how each is found to be well; `/readyz` shows them.
+
+Called by `gateway.running`, which has the `Monitor` of `gateway.http.health` watch them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from gateway.dns.health import probe_zone
+from gateway.http.health import Need, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from gateway.certificates.worker import Worker
+    from gateway.dns.exchange import Exchange
+    from gateway.dns.zones import Zone
+    from gateway.wiring import Gateway
+
+ZONE_PROBE_SECONDS: Final = 4.0
+WORKER_SILENCE_MS: Final = 5_000
+
+
+class PartFailed(Exception):
+    """A part of the gateway says that it is not well; the text may be shown to anybody."""
+
+
+def parts_of(gateway: Gateway) -> list[Part]:
+    """Every part, with how often it is looked at."""
+    parts = [Part("redis", "redis", Need.ALWAYS, 1.0, _redis_probe(gateway))]
+    parts += [
+        Part(f"zone {zone.name}", "zone", Need.ONE_OF_ITS_KIND, 5.0, _zone_probe(gateway, zone))
+        for zone in gateway.zones.all
+    ]
+    parts += [
+        Part(f"acme {each.authority.name}", "acme", Need.NICE, 15.0, each.authority.probe)
+        for each in gateway.authorities
+    ]
+    if gateway.worker is not None:
+        parts.append(Part("worker", "worker", Need.ALWAYS, 1.0, _worker_probe(gateway.worker)))
+    return parts
+
+
+def _redis_probe(gateway: Gateway) -> Callable[[], Awaitable[None]]:
+    async def probe() -> None:
+        await gateway.store.ping()
+        # A process without a worker has no other occasion.
+        await gateway.clock.sync()
+
+    return probe
+
+
+def _zone_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
+    exchange: Exchange = gateway.exchange
+
+    async def probe() -> None:
+        deadline = asyncio.get_running_loop().time() + ZONE_PROBE_SECONDS
+        health = await probe_zone(exchange, zone, deadline)
+        if not health.ok:
+            raise PartFailed(health.detail)
+
+    return probe
+
+
+def _worker_probe(worker: Worker) -> Callable[[], Awaitable[None]]:
+    async def probe() -> None:
+        await worker.polled.wait()
+        if worker.silent_ms > WORKER_SILENCE_MS:
+            raise PartFailed("the worker has not read its queue lately")
+
+    return probe
