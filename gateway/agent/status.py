@@ -15,7 +15,7 @@ from gateway.agent.addresses import GivenAddress, InterfaceAddress
 from gateway.agent.clocks import DAY_MS, MINUTE_MS, SECOND_MS
 from gateway.agent.durable import DiskFault
 from gateway.agent.lineage import Lineage, Unusable
-from gateway.agent.public_files import is_key_withheld, read_public
+from gateway.agent.version_files import is_key_withheld, read_public
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,11 +30,9 @@ if TYPE_CHECKING:
         RecordSettings,
     )
     from gateway.agent.memory import Memories, Memory
-    from gateway.agent.public_files import PublicPart
-    from gateway.client import Bundle
+    from gateway.client import Chain
     from gateway.contract import AppId, DnsRecord, Hostname
 
-    _Readable = Bundle | PublicPart
 
 _MISSED: Final = 3
 """A record is overdue when it was not published this many times; one may be late."""
@@ -199,7 +197,7 @@ def judge_certificate_files(
     settings: CertificateSettings, lineage: Lineage, memory: Memory, now_ms: int
 ) -> CertificateStatus:
     """What is on the disk and remembered of a certificate."""
-    found: _Readable | Unusable = lineage.read()
+    found: Chain | Unusable = lineage.read()
     version, is_key_read = lineage.version, True
     if isinstance(found, Unusable) and is_key_withheld(lineage.live):
         found, is_key_read = _without_key(lineage), False
@@ -300,14 +298,14 @@ def _overdue_renewal(
     return "its renewal is long due, and there is none"
 
 
-def _without_key(lineage: Lineage) -> PublicPart | Unusable:
+def _without_key(lineage: Lineage) -> Chain | Unusable:
     try:
         return read_public(lineage.live, lineage.hostname)
     except DiskFault as fault:
         return Unusable(str(fault))
 
 
-def _unusable(found: _Readable | Unusable, now_ms: int) -> str | None:
+def _unusable(found: Chain | Unusable, now_ms: int) -> str | None:
     if isinstance(found, Unusable):
         return found.reason
     if now_ms >= _milliseconds(found.not_after):

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gateway.agent.durable import DiskFault, create_folder, sync_folder, told, write_file
-from gateway.client import AnswerInvalid, read_bundle
+from gateway.client import AnswerInvalid, read_bundle, read_chain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from gateway.client import Bundle
+    from gateway.client import Bundle, Chain
 
 LEAF: Final = "cert.pem"
 CHAIN: Final = "chain.pem"
@@ -25,7 +27,8 @@ FULL_CHAIN: Final = "fullchain.pem"
 KEY: Final = "privkey.pem"
 COMBINED: Final = "combined.pem"
 
-_FILES: Final = (LEAF, CHAIN, FULL_CHAIN, KEY, COMBINED)
+_PUBLIC: Final = (LEAF, CHAIN, FULL_CHAIN)
+_FILES: Final = (*_PUBLIC, KEY, COMBINED)
 _SECRET: Final = (KEY, COMBINED)
 _PUBLIC_MODE: Final = 0o644
 _LONGEST_BYTES: Final = 1024 * 1024
@@ -92,19 +95,36 @@ def read_version(folder: Path, hostname: str, access: FileAccess) -> Found:
         DiskFault: it cannot be read, or its files do not fit one another.
 
     """
-    with told("open the folder", folder):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with told("read the folder", folder):
-            names = [name for name in os.listdir(handle) if name in _FILES]
-        has_access = access.combined == (COMBINED in names)
-        contents = {}
-        for name in names:
-            contents[name], status = _read(handle, folder / name)
-            has_access = has_access and access.allows(name, status)
-    finally:
-        os.close(handle)
+    contents, statuses = _read_files(folder, _FILES)
+    has_access = access.combined == (COMBINED in contents) and all(
+        access.allows(name, status) for name, status in statuses.items()
+    )
     return Found(_bundle_of(folder, contents, hostname), has_access)
+
+
+def read_public(folder: Path, hostname: str) -> Chain:
+    """Read what a folder holds but for the key, as somebody does who may not read that.
+
+    Raises:
+        DiskFault: it cannot be read, or its files do not fit one another.
+
+    """
+    contents, _ = _read_files(folder, _PUBLIC)
+    with _judging(folder, contents, _PUBLIC):
+        chain = read_chain(contents[CHAIN].decode(), hostname)
+    _demand(folder, contents, _public_contents(chain))
+    return chain
+
+
+def is_key_withheld(folder: Path) -> bool:
+    """Whether there is a key which this process may not read."""
+    try:
+        with (folder / KEY).open("rb"):
+            return False
+    except PermissionError:
+        return True
+    except OSError:
+        return False
 
 
 def restrict(folder: Path, access: FileAccess) -> None:
@@ -156,15 +176,31 @@ def _present(folder: Path) -> list[str]:
 
 
 def _contents(bundle: Bundle, *, combined: bool) -> dict[str, bytes]:
-    texts = {
-        LEAF: bundle.leaf_pem,
-        CHAIN: bundle.chain_pem,
-        FULL_CHAIN: bundle.chain_pem,
-        KEY: bundle.private_key_pem,
-    }
+    contents = {**_public_contents(bundle), KEY: bundle.private_key_pem.encode()}
     if combined:
-        texts[COMBINED] = f"{bundle.private_key_pem.rstrip()}\n{bundle.chain_pem}"
-    return {name: text.encode() for name, text in texts.items()}
+        contents[COMBINED] = f"{bundle.private_key_pem.rstrip()}\n{bundle.chain_pem}".encode()
+    return contents
+
+
+def _public_contents(chain: Chain) -> dict[str, bytes]:
+    whole = chain.chain_pem.encode()
+    return {LEAF: chain.leaf_pem.encode(), CHAIN: whole, FULL_CHAIN: whole}
+
+
+def _read_files(
+    folder: Path, wanted: tuple[str, ...]
+) -> tuple[dict[str, bytes], dict[str, os.stat_result]]:
+    """What there is of these files, all of it through one handle: of one version then."""
+    with told("open the folder", folder):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with told("read the folder", folder):
+            names = [name for name in os.listdir(handle) if name in wanted]
+        read = {name: _read(handle, folder / name) for name in names}
+    finally:
+        os.close(handle)
+    contents = {name: content for name, (content, _) in read.items()}
+    return contents, {name: status for name, (_, status) in read.items()}
 
 
 def _read(handle: int, path: Path) -> tuple[bytes, os.stat_result]:
@@ -178,16 +214,27 @@ def _read(handle: int, path: Path) -> tuple[bytes, os.stat_result]:
 
 
 def _bundle_of(folder: Path, contents: dict[str, bytes], hostname: str) -> Bundle:
-    missing = [name for name in _FILES if name != COMBINED and name not in contents]
+    with _judging(folder, contents, (*_PUBLIC, KEY)):
+        bundle = read_bundle(contents[CHAIN].decode(), contents[KEY].decode(), hostname)
+    _demand(folder, contents, _contents(bundle, combined=COMBINED in contents))
+    return bundle
+
+
+@contextmanager
+def _judging(folder: Path, contents: dict[str, bytes], needed: tuple[str, ...]) -> Iterator[None]:
+    """Around the reading of files that are all needed; its failures are faults of the folder."""
+    missing = [name for name in needed if name not in contents]
     if missing:
         raise DiskFault(f"{folder / missing[0]} is missing")
     try:
-        bundle = read_bundle(contents[CHAIN].decode(), contents[KEY].decode(), hostname)
+        yield
     except UnicodeDecodeError:
-        raise DiskFault(f"{folder / CHAIN} and {folder / KEY} are not both text") from None
+        raise DiskFault(f"{folder} holds files that are not text") from None
     except AnswerInvalid as invalid:
         raise DiskFault(f"{folder} cannot be used: {invalid}") from None
-    for name, content in _contents(bundle, combined=COMBINED in contents).items():
+
+
+def _demand(folder: Path, contents: dict[str, bytes], wanted: dict[str, bytes]) -> None:
+    for name, content in wanted.items():
         if contents[name] != content:
-            raise DiskFault(f"{folder / name} does not fit {folder / CHAIN} and {folder / KEY}")
-    return bundle
+            raise DiskFault(f"{folder / name} does not fit the others there")

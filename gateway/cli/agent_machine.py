@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from gateway.agent.durable import DiskFault
 from gateway.agent.lineage import Lineage, Unusable
 from gateway.agent.lock import NAME
-from gateway.agent.public_files import is_key_withheld
 from gateway.agent.running import holder_of
+from gateway.agent.version_files import is_key_withheld
 from gateway.cli.finding import Finding, State
 
 if TYPE_CHECKING:

@@ -14,7 +14,13 @@ nothing of the server. `docs/clients.md` is the guide.
 from gateway.client.asynchronous import AsyncGatewayClient
 from gateway.client.blocking import GatewayClient
 from gateway.client.errors import DeadlinePassed, IssuanceRefused, Unreachable
-from gateway.client.judging import Bundle, judge_certificate, read_bundle
+from gateway.client.judging import (
+    Bundle,
+    Chain,
+    judge_certificate,
+    read_bundle,
+    read_chain,
+)
 from gateway.client.provisioning import RotateResponse
 from gateway.client.waiting import Progress
 from gateway.contract import (
@@ -62,6 +68,7 @@ __all__ = [
     "Capability",
     "Certificate",
     "CertificateAnswer",
+    "Chain",
     "ClientContext",
     "ClientSpec",
     "ClientView",
@@ -97,4 +104,5 @@ __all__ = [
     "Unreachable",
     "judge_certificate",
     "read_bundle",
+    "read_chain",
 ]

@@ -6,7 +6,7 @@ Must not: decide whom to trust; the chain's root is the business of those who co
 Used by the clients for every `ready`, and by the agent for what lies on disk.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import pairwise
 from typing import Final
@@ -30,7 +30,7 @@ _LONGEST_CHAIN: Final = 10
 _BLOCK: Final = "-----BEGIN "
 _PUBLIC: Final = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 _ROUNDING_MS: Final = 1_000
-UNREADABLE: Final = (
+_UNREADABLE: Final = (
     ValueError,
     x509.DuplicateExtension,
     x509.InvalidVersion,
@@ -40,8 +40,8 @@ UNREADABLE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
-    """A certificate, its chain and its key, which fit one another. PEM; times are aware UTC.
+class Chain:
+    """A certificate and its chain, which fit one another. PEM; times are aware UTC.
 
     The PEM is written anew from what was read: whatever else stood beside it is not in here.
     `chain_pem` begins with the leaf itself; `fingerprint` is the SHA-256 of the leaf's DER in hex.
@@ -50,7 +50,6 @@ class Bundle:
     hostname: str
     leaf_pem: str
     chain_pem: str
-    private_key_pem: str = field(repr=False)
     not_before: datetime
     not_after: datetime
     serial_number: int
@@ -59,6 +58,13 @@ class Bundle:
     def is_valid_at(self, now: datetime) -> bool:
         """Whether a peer whose clock says `now` accepts its dates."""
         return self.not_before <= now <= self.not_after
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle(Chain):
+    """A certificate and its chain, with the key that fits it, as PEM of PKCS #8."""
+
+    private_key_pem: str = field(repr=False)
 
 
 def judge_certificate(certificate: Certificate, hostname: str, now: datetime) -> Bundle:
@@ -100,23 +106,43 @@ def read_bundle(chain_pem: str, private_key_pem: str, hostname: str) -> Bundle:
         AnswerInvalid: it is not for exactly this hostname, or its parts do not fit one another.
 
     """
-    chain = _read_chain(chain_pem)
-    leaf = chain[0]
-    names = _names(leaf)
+    certificates = _certificates_for(chain_pem, hostname)
+    key = _read_key(private_key_pem)
+    if key.public_key().public_bytes(*_PUBLIC) != _public_key(certificates[0]):
+        raise AnswerInvalid(f"The private key does not fit the certificate of {hostname}.")
+    pkcs8 = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    chain = _chain_of(certificates, hostname)
+    whole = {each.name: getattr(chain, each.name) for each in fields(chain)}
+    return Bundle(**whole, private_key_pem=pkcs8.decode("ascii"))
+
+
+def read_chain(chain_pem: str, hostname: str) -> Chain:
+    """Read a chain (leaf first) as `read_bundle` does, for those who may not read the key.
+
+    Raises:
+        AnswerInvalid: it is not for exactly this hostname, or is in disorder.
+
+    """
+    return _chain_of(_certificates_for(chain_pem, hostname), hostname)
+
+
+def _certificates_for(chain_pem: str, hostname: str) -> list[x509.Certificate]:
+    certificates = _read_certificates(chain_pem)
+    names = _names(certificates[0])
     if names != [x509.DNSName(hostname)]:
         shown = ", ".join(_shown(name) for name in names[:4]) or "nothing"
         raise AnswerInvalid(f"The certificate is for {shown}, not for {hostname} alone.")
-    key = _read_key(private_key_pem)
-    if key.public_key().public_bytes(*_PUBLIC) != _public_key(leaf):
-        raise AnswerInvalid(f"The private key does not fit the certificate of {hostname}.")
-    _refuse_disorder(chain)
+    return certificates
+
+
+def _chain_of(certificates: list[x509.Certificate], hostname: str) -> Chain:
+    _refuse_disorder(certificates)
+    leaf = certificates[0]
     not_before, not_after = _dates(leaf)
-    pkcs8 = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Bundle(
+    return Chain(
         hostname=hostname,
         leaf_pem=leaf.public_bytes(Encoding.PEM).decode("ascii"),
-        chain_pem="".join(each.public_bytes(Encoding.PEM).decode("ascii") for each in chain),
-        private_key_pem=pkcs8.decode("ascii"),
+        chain_pem="".join(each.public_bytes(Encoding.PEM).decode("ascii") for each in certificates),
         not_before=not_before,
         not_after=not_after,
         serial_number=leaf.serial_number,
@@ -124,10 +150,10 @@ def read_bundle(chain_pem: str, private_key_pem: str, hostname: str) -> Bundle:
     )
 
 
-def _read_chain(chain_pem: str) -> list[x509.Certificate]:
+def _read_certificates(chain_pem: str) -> list[x509.Certificate]:
     try:
         chain = x509.load_pem_x509_certificates(chain_pem.encode())
-    except UNREADABLE:
+    except _UNREADABLE:
         chain = []
     # A block that is cut off is passed over by the parser, as if it had never been there.
     if len(chain) != chain_pem.count(_BLOCK) or not chain:
@@ -142,7 +168,7 @@ def _names(leaf: x509.Certificate) -> list[x509.GeneralName]:
         return list(leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
     except x509.ExtensionNotFound:
         return []
-    except UNREADABLE:
+    except _UNREADABLE:
         raise AnswerInvalid("The certificate's extensions cannot be read.") from None
 
 
