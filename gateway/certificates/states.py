@@ -6,12 +6,15 @@ the hostname's document. Nothing here decides anything.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping  # noqa: TC003 (pydantic reads the fields' types)
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from pydantic import ConfigDict, TypeAdapter
+
+_STORED: Final = ConfigDict(extra="ignore", hide_input_in_errors=True)
+"""Fields of a newer release are left out; what is stored beside a sealed key is in no message."""
 
 
 class State(StrEnum):
@@ -59,6 +62,8 @@ class Issuance:
     from `renewed_directory_url`; `replaces` is the same once the order is to say so. From
     `overdue_at_ms` on its share of the lifetime has passed; before that the authority asked for it.
     """
+
+    __pydantic_config__ = _STORED
 
     issuance_id: str
     state: State
@@ -110,15 +115,11 @@ class Issuance:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Issuance:
-        """The inverse of `to_json`; unknown fields (of a newer release) are left out."""
-        known = {each.name for each in fields(cls)}
-        values = {name: value for name, value in stored.items() if name in known}
-        values["state"] = State(values["state"])
-        if "resume" in values:
-            values["resume"] = State(values["resume"])
-        if "reason" in values:
-            values["reason"] = Reason(values["reason"])
-        return cls(**values)
+        """The inverse of `to_json`; unknown fields (of a newer release) are left out.
+
+        Raises: ValueError when a field has another type, or a necessary one is missing.
+        """
+        return _ISSUANCE.validate_python(stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,8 @@ class StoredCertificate:
     authority asks for. `window_ms` is the start and the end of the window that the authority last
     suggested (RFC 9773), `ask_at_ms` when it is asked again.
     """
+
+    __pydantic_config__ = _STORED
 
     issuance_id: str
     chain_pem: str
@@ -151,10 +154,8 @@ class StoredCertificate:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> StoredCertificate:
-        """The inverse of `to_json`; unknown fields are left out."""
-        known = {each.name for each in fields(cls)}
-        values = {name: value for name, value in stored.items() if name in known}
-        return cls(**{**values, "window_ms": _pair(values.get("window_ms"))})
+        """The inverse of `to_json`; unknown fields are left out. Raises: ValueError."""
+        return _CERTIFICATE.validate_python(stored)
 
     def timed_as(self, other: StoredCertificate) -> StoredCertificate:
         """The same certificate with the other's plan for its renewal."""
@@ -187,6 +188,8 @@ class Debt:
     URL, at the authority of `directory_url`; of an order, each authorization is.
     """
 
+    __pydantic_config__ = _STORED
+
     kind: DebtKind
     zone: str | None = None
     name: str | None = None
@@ -202,10 +205,8 @@ class Debt:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Debt:
-        """The inverse of `to_json`; unknown fields are left out."""
-        known = {each.name for each in fields(cls)}
-        values = {name: value for name, value in stored.items() if name in known}
-        return cls(**{**values, "kind": DebtKind(stored["kind"])})
+        """The inverse of `to_json`; unknown fields are left out. Raises: ValueError."""
+        return _DEBT.validate_python(stored)
 
     def is_same_as(self, other: Debt) -> bool:
         """Whether both name the same thing, however often each was tried."""
@@ -213,5 +214,6 @@ class Debt:
         return mine == (other.kind, other.zone, other.name, other.value, other.url)
 
 
-def _pair(value: Any) -> tuple[int, int] | None:
-    return None if value is None else (value[0], value[1])
+_ISSUANCE: Final = TypeAdapter(Issuance)
+_CERTIFICATE: Final = TypeAdapter(StoredCertificate)
+_DEBT: Final = TypeAdapter(Debt)

@@ -113,7 +113,7 @@ class Documents:
         Raises:
             Unreadable: a newer release has written it, or somebody has altered it.
         """
-        return _parse(hostname, await self._store.fields(keys.host_key(hostname)))
+        return as_document(hostname, await self._store.fields(keys.host_key(hostname)))
 
     async def read_many(self, hostnames: Sequence[Hostname]) -> list[Document | Unreadable]:
         """The documents of some hostnames (hundreds, not all there are), in the same order.
@@ -246,12 +246,13 @@ def _client_in(holder: str | None) -> ClientId | None:
 
 def _parsed(hostname: Hostname, fields: Mapping[str, str]) -> Document | Unreadable:
     try:
-        return _parse(hostname, fields)
+        return as_document(hostname, fields)
     except Unreadable as fault:
         return fault
 
 
-def _parse(hostname: Hostname, fields: Mapping[str, str]) -> Document:
+def as_document(hostname: Hostname, fields: Mapping[str, str]) -> Document:
+    """A document from the fields of its hash. Raises `Unreadable`."""
     try:
         return _document(hostname, fields)
     except (KeyError, TypeError, ValueError, RecursionError):
