@@ -134,7 +134,7 @@ async def run(options: argparse.Namespace, url: str, token: str) -> int:
     """Serve or remove all relays, print the figures; the exit status."""
     relays = make_relays(options.count, options.domain, options.network)
     began = time.monotonic()
-    async with AsyncGatewayClient(url, token) as operator:
+    async with AsyncGatewayClient(url, token, on_repeat=FirstFailure().tell) as operator:
         if options.remove:
             await for_each(relays, options.at_once, lambda relay: remove(operator, relay))
         else:
@@ -150,6 +150,19 @@ async def run(options: argparse.Namespace, url: str, token: str) -> int:
     print(f"{done} of {len(relays)} relays {what} in {seconds:.1f} s, {rate}")
     print_steps(relays)
     return 1 if failed else 0
+
+
+class FirstFailure:
+    """Tells once that calls are made again, so that nobody waits without knowing for what."""
+
+    def __init__(self) -> None:
+        self._is_told = False
+
+    def tell(self, failure: GatewayError) -> None:
+        """Say it of the first failure only: two hundred relays have the same."""
+        if not self._is_told:
+            print(f"{failure} Trying again.", file=sys.stderr)
+        self._is_told = True
 
 
 def print_steps(relays: list[Relay]) -> None:
@@ -179,8 +192,11 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--network", type=IPv4Network, default=IPv4Network("198.51.100.0/24"))
     parser.add_argument("--remove", action="store_true", help="take all of it back")
     options = parser.parse_args()
-    if options.at_once < 1 or not 0 < options.count < options.network.num_addresses:
-        parser.error(f"--count must be from 1 to {options.network.num_addresses - 1}, --at-once 1")
+    most = options.network.num_addresses - 1
+    if most < 1:
+        parser.error(f"--network {options.network} has no address for a relay: name a wider one")
+    if options.at_once < 1 or not 0 < options.count <= most:
+        parser.error(f"--count must be from 1 to {most}, --at-once 1 or more")
     return options
 
 

@@ -32,7 +32,7 @@ _DONE: Final = {
     "managed-created": "published",
     "managed-updated": "replaced",
     "managed-unchanged": "unchanged",
-    "managed-deleted": "withdrawn",
+    "managed-deleted": "done",
 }
 _TITLES: Final = ("NAME", "TTL", "TYPE", "VALUE")
 _UNITS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
@@ -69,8 +69,11 @@ def record_lines(answer: SyncDnsRecordResponse) -> Iterator[str]:
     """What became of a record; of a conflict its evidence, and in each case what to do next."""
     record = answer.record
     if is_done(answer):
-        shown = "" if record is None else f"  {record.ttl}  {record.type}  {record.value}"
-        yield f"{_DONE[answer.status]}  {answer.hostname}{shown}"
+        # Without a record, only the gateway's sentence tells whether there was one to withdraw.
+        what = f": {answer.message}"
+        if record is not None:
+            what = f"  {record.ttl}  {record.type}  {record.value}"
+        yield f"{_DONE[answer.status]}  {answer.hostname}{what}"
         return
     yield f"{answer.status}  {answer.hostname}: {answer.message}"
     if answer.conflicting_records:
@@ -142,7 +145,7 @@ def release_line(answer: ReleaseResponse, hostname: str) -> str:
     """What became of a release."""
     if answer.status == "released":
         return f"released  {hostname}: the certificate and its key are gone from the gateway."
-    return f"unchanged  {hostname}: there was nothing to release."
+    return f"unchanged  {hostname}: there was nothing to release for this application."
 
 
 def seconds_words(seconds: float) -> str:

@@ -7,30 +7,33 @@ write into anyone's shell configuration. What is completed with says click, aske
 from __future__ import annotations
 
 import re
+from typing import Final
 
 import click
 from click.shell_completion import get_completion_class
 
+_EXAMPLES: Final = """\b
+For the terminal you are in:
+  source <(gateway completion bash)        # zsh: the same with zsh
+  gateway completion fish | source
 
-@click.command()
+\b
+For every terminal from now on:
+  gateway completion bash > ~/.local/share/bash-completion/completions/gateway
+  gateway completion zsh > ~/.zfunc/_gateway
+  gateway completion fish > ~/.config/fish/completions/gateway.fish
+"""
+
+
+@click.command(epilog=_EXAMPLES)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    r"""Print the completion script of a shell.
+    """Print the completion script of a shell.
 
-    \b
-    For the terminal you are in:
-      source <(gateway completion bash)        # zsh: the same with zsh
-      gateway completion fish | source
-
-    \b
-    For every terminal from now on:
-      gateway completion bash > ~/.local/share/bash-completion/completions/gateway
-      gateway completion zsh > ~/.zfunc/_gateway
-      gateway completion fish > ~/.config/fish/completions/gateway.fish
-
-    The folders must be there. bash needs the package bash-completion for that; without it, append
-    the script to ~/.bashrc. zsh needs fpath=(~/.zfunc $fpath) in ~/.zshrc, before compinit is run.
+    The folders below must be there. bash needs the package bash-completion for that; without it,
+    append the script to ~/.bashrc. zsh needs fpath=(~/.zfunc $fpath) in ~/.zshrc, before compinit
+    is run.
     """
     root = ctx.find_root()
     program = root.info_name or "gateway"

@@ -12,6 +12,7 @@ from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from inspect import iscoroutinefunction
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +26,7 @@ from gateway.client.exchange import Delivery, Exchange
 from gateway.client.judging import judge_certificate
 from gateway.client.provisioning import RotateResponse, read_provisioned
 from gateway.client.repeating import pause_before_repeating
+from gateway.client.tokens import one_word
 from gateway.client.waiting import Progress, Waiting
 from gateway.contract import (
     PUBLISHED,
@@ -88,11 +90,13 @@ class AsyncGatewayClient:
 
     Args:
         url: the gateway's origin, such as `https://gateway.example.com`.
-        token: the token, or a function that gives it for each call (one that is rotated).
+        token: the token, or a function that gives it for each call (one that is rotated). The
+            space around it is left out, as at the end of a file.
         deadline: seconds for a call as a whole, with its repetitions and pauses; above 0.
         ca_file: PEM of the authorities to trust instead of the system's.
         allow_plain_http: send the token unencrypted to another machine.
-        on_repeat: called with a failure before the call is made again, such as to tell a person.
+        on_repeat: a plain function, called with a failure before the call is made again, such as
+            to tell a person.
         transport: of httpx, for tests of programs that use this client.
 
     Each call raises:
@@ -120,7 +124,8 @@ class AsyncGatewayClient:
         self._exchange = Exchange(
             url, ca_file, allow_plain_http=allow_plain_http, transport=transport
         )
-        self._token = token
+        _refuse_coroutine("on_repeat", on_repeat)
+        self._token = _checked(token)
         self._deadline = deadline
         self._is_owner = True
         self._on_repeat = on_repeat
@@ -147,7 +152,7 @@ class AsyncGatewayClient:
     def with_token(self, token: str | Callable[[], str]) -> Self:
         """A client with another token that shares this one's connections, and ends with it."""
         other = copy(self)
-        other._token, other._is_owner = token, False
+        other._token, other._is_owner = _checked(token), False
         return other
 
     async def get_capabilities(self) -> GatewayCapabilities:
@@ -213,8 +218,10 @@ class AsyncGatewayClient:
         Raises beside what each call may raise:
             IssuanceRefused: there is none, and none is expected in the time that is left.
             ValueError: the timeout is negative.
+            TypeError: `on_progress` is a coroutine function, which nobody would wait for.
 
         """
+        _refuse_coroutine("on_progress", on_progress)
         if not timeout >= 0:
             raise ValueError(f"The timeout must be 0 seconds or more, not {timeout!r}.")
         request = read_request(GetCertificateRequest, {"ownership": _wire(ownership)})
@@ -341,11 +348,24 @@ class AsyncGatewayClient:
         )
 
     async def _attempt(self, call: _Call[_AnswerT], delivery: Delivery) -> _AnswerT:
-        token = self._token if isinstance(self._token, str) else self._token()
+        token = self._token if isinstance(self._token, str) else one_word(self._token())
         correlation_id = secrets.token_hex(8)
         body = render(call.method, correlation_id, call.request.to_wire(), token)
         answer = await self._exchange.send(body, delivery)
         return call.read(parse_answer(answer, call.method, correlation_id))
+
+
+def _checked(token: str | Callable[[], str]) -> str | Callable[[], str]:
+    if isinstance(token, str):
+        return one_word(token)
+    if not callable(token):
+        raise TypeError(f"The token must be text or a function, not {type(token).__name__}.")
+    return token
+
+
+def _refuse_coroutine(name: str, function: Callable[..., None] | None) -> None:
+    if iscoroutinefunction(function):
+        raise TypeError(f"{name} must be a plain function: nobody waits for a coroutine.")
 
 
 def _reader(model: type[_ModelT]) -> Callable[[object], _ModelT]:

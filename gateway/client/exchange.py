@@ -43,6 +43,7 @@ _HEADERS: Final = {
 }
 _CONTRACT_STATUSES: Final = (200, 400, 405, 408, 413, 415)
 _PASSING_STATUSES: Final = (429, 502, 503, 504)
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
 _PROXY_VARIABLES: Final = ("http_proxy", "https_proxy", "all_proxy")
 
 
@@ -138,6 +139,11 @@ class Exchange:
         is_json = response.headers.get("Content-Type", "").startswith("application/json")
         if status not in _CONTRACT_STATUSES or (status != 200 and not is_json):
             self._refuse_status(status, response.headers.get("Retry-After", ""))
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            raise NoGateway(
+                f"{self.url} answered with a page for browsers, which no gateway does: is it the "
+                "gateway's URL?"
+            )
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise AnswerInvalid(f"The answer of {self.url} is compressed, which was not asked for.")
         return await _bounded(response.aiter_bytes())
@@ -165,6 +171,12 @@ class Exchange:
                 f"The TLS certificate of {self.url} is not trusted: {distrust}.",
                 may_have_arrived=delivery.may_have_arrived,
                 is_lasting=True,
+            ) from None
+        if _is_plain(causes):
+            raise Unreachable(
+                f"What answers at {self.url} speaks no TLS: is it the gateway's URL, with its "
+                "port for https?",
+                may_have_arrived=delivery.may_have_arrived,
             ) from None
         is_unmade = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError)
         reason = _reason(causes)
@@ -194,8 +206,8 @@ def _endpoint(url: str, *, allow_plain_http: bool) -> httpx.URL:
         raise ValueError(f"{shown} must have no path but {_PATH}.")
     if parsed.scheme == "http" and not allow_plain_http and not _is_loopback(parsed.host):
         raise ValueError(
-            f"{shown} would send the token unencrypted to another machine: use https, or say "
-            "that it may (allow plain HTTP)."
+            f"{shown} would send the token unencrypted to another machine: use https, or allow it "
+            "(allow_plain_http; --allow-plain-http on the command line)."
         )
     return parsed.copy_with(path=_PATH)
 
@@ -240,6 +252,12 @@ def _distrust(causes: list[BaseException]) -> str | None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return cause.verify_message.rstrip(".")
     return None
+
+
+def _is_plain(causes: list[BaseException]) -> bool:
+    """Whether the peer answered a TLS handshake with something else."""
+    reasons = (each.reason for each in causes if isinstance(each, ssl.SSLError))
+    return any(reason in _NO_TLS for reason in reasons)
 
 
 def _reason(causes: list[BaseException]) -> str:

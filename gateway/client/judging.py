@@ -68,13 +68,16 @@ class Bundle(Chain):
 
 
 def judge_certificate(certificate: Certificate, hostname: str, now: datetime) -> Bundle:
-    """Take an answered certificate for a hostname, at an aware time.
+    """Take an answered certificate for a hostname, at an aware time: `datetime.now(UTC)`.
 
     Raises:
+        ValueError: the time has no time zone.
         AnswerInvalid: it is not for exactly this hostname, its parts do not fit one another, or it
             is not valid now.
 
     """
+    if now.tzinfo is None:
+        raise ValueError("The time must have a time zone, as datetime.now(UTC) has.")
     if certificate.hostname != hostname:
         raise AnswerInvalid(f"The certificate is for {certificate.hostname}, not for {hostname}.")
     bundle = read_bundle(certificate.chain_pem, certificate.private_key_pem, hostname)

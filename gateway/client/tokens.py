@@ -20,6 +20,7 @@ CREDENTIALS_VARIABLE: Final = "CREDENTIALS_DIRECTORY"
 TokenKind = Literal["file", "env", "credential"]
 
 _MAX_TOKEN_BYTES: Final = 4096
+_BEGINNINGS: Final = ("gwc_", "gwa_")
 
 
 class TokenUnreadable(Exception):
@@ -30,15 +31,31 @@ def token_of(text: str, source: str) -> str:
     """The one token in a text, without the space around it; `source` is its place in a sentence.
 
     Raises:
-        TokenUnreadable: there is none, or more than one word.
+        TokenUnreadable: there is none, more than one word, or a word that no gateway makes.
 
     """
-    token = text.strip()
-    if not token:
+    if not text.strip():
         raise TokenUnreadable(f"{source} holds no token: it is empty")
-    if not token.isascii() or not token.isprintable() or " " in token:
-        raise TokenUnreadable(f"{source} must hold one token and nothing else")
+    try:
+        token = one_word(text)
+    except ValueError:
+        raise TokenUnreadable(f"{source} must hold one token and nothing else") from None
+    if not token.startswith(_BEGINNINGS):
+        raise TokenUnreadable(f"{source} holds no token: those begin with gwc_ or gwa_")
     return token
+
+
+def one_word(text: str) -> str:
+    """A text that may be a token, without the space around it.
+
+    Raises:
+        ValueError: it is empty, has space inside, or something that is not printable ASCII.
+
+    """
+    word = text.strip()
+    if not word or not word.isascii() or not word.isprintable() or " " in word:
+        raise ValueError("The token must be one word of printable ASCII.")
+    return word
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ const ANSWER_LIMIT_MS = 15_000;
 // Of what stands before the gateway. All others but 2xx mean that the call is wrong, or the URL.
 const PASSING_STATUSES = [429, 502, 503, 504];
 const CALL_LIMIT_MS = 60_000;
+// What Node calls a certificate that it does not take; waiting mends none of it.
+const NOT_TRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(VERIFY|GET)|^CERT_|ALTNAME_INVALID/;
 const SHORTEST_PAUSE_MS = 250;
 const FAILED_CHANGES = [
   'target-invalid',
@@ -211,6 +213,10 @@ function faultOf(method, error) {
   }
   // A connection that failed, or no answer in time.
   const why = error?.cause?.code ?? error?.message ?? String(error);
+  if (NOT_TRUSTED.test(why)) {
+    const message = `${method}: the gateway's TLS certificate is not trusted: ${why}`;
+    return new GatewayFault(message, { code: 'not-trusted' });
+  }
   return new GatewayFault(`${method}: no answer from the gateway: ${why}`, { mayHelpLater: true });
 }
 

@@ -5,6 +5,7 @@
 //
 //   npm install
 //   export GATEWAY_URL=https://gateway.example.com OPERATOR_TOKEN_FILE=/etc/cloudly/gateway-token
+//   # or the token itself in OPERATOR_TOKEN; for a private CA, its PEM in NODE_EXTRA_CA_CERTS
 //   node relay.mjs --relay a1 --hostname relay.cluster-a.example.com --address 198.51.100.85 \
 //     --state /var/lib/cloudly
 //   node relay.mjs … --withdraw
@@ -31,6 +32,8 @@ const REMEDIES = {
   unauthorized:
     "The token was replaced or revoked. If it is the relay's, and not on purpose: remove its " +
     'file in <state>/tokens and run this again, which makes another one.',
+  'not-trusted':
+    'If another authority signed its certificate, name that PEM file in NODE_EXTRA_CA_CERTS.',
   forbidden: "Provisioning needs the operator's token, which begins with gwa_.",
 };
 
@@ -134,7 +137,11 @@ async function openGateway({ GATEWAY_URL, OPERATOR_TOKEN, OPERATOR_TOKEN_FILE })
     ? await readOptional(OPERATOR_TOKEN_FILE)
     : OPERATOR_TOKEN;
   if (!token?.trim()) {
-    throw new CalledWrongly('OPERATOR_TOKEN_FILE names no file that holds a token');
+    throw new CalledWrongly(
+      OPERATOR_TOKEN_FILE
+        ? `OPERATOR_TOKEN_FILE: ${OPERATOR_TOKEN_FILE} holds no token`
+        : 'neither OPERATOR_TOKEN_FILE nor OPERATOR_TOKEN is set',
+    );
   }
   try {
     return new Gateway(GATEWAY_URL, token.trim());

@@ -57,7 +57,8 @@ def test_record_is_published_replaced_and_withdrawn(relay: Relay) -> None:
     assert relay.done("record", "set", here, "--address", "2001:db8::85", "--ttl", "60") == (
         f"replaced  {here}  60  AAAA  2001:db8::85\n"
     )
-    assert relay.done("record", "delete", here) == f"withdrawn  {here}\n"
+    withdrawn = f"done  {here}: This ownership has no record at {here} any more.\n"
+    assert relay.done("record", "delete", here) == withdrawn
 
 
 def test_record_as_json_is_the_answer_of_the_contract(relay: Relay) -> None:

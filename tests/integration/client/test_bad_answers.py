@@ -45,7 +45,7 @@ ADDRESS = DnsRecord(type="A", value="198.51.100.5", ttl=60)
 BAD: dict[str, tuple[Answer, str]] = {
     "garbage": (b"\0garbage", "not JSON"),
     "nothing": (b"", "not JSON"),
-    "a page": (HTML, "not JSON"),
+    "a page": (HTML, "is it the gateway's URL"),
     "a list": (b"[]", "must be an object, not a list"),
     "half of it": (lambda envelope: enveloped(envelope)[:-1], "not JSON"),
     "a key twice": (

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.dns.hand import Hand
 from tests.integration.examples.cloudly import ADDRESS, EXAMPLE, NPM_FOLDER, Relay, installed_for
 from tests.lab.lab import Lab
+from tests.lab.pebble import PebbleProcess
 from tests.lab.ports import LOOPBACK, free_port
 
 
@@ -107,12 +108,21 @@ def test_gateway_that_is_away_is_worth_another_run(relay: Relay) -> None:
     assert "no answer from the gateway" in done.stderr
 
 
+def test_certificate_that_is_not_trusted_is_not_worth_another_run(
+    relay: Relay, pebble: PebbleProcess
+) -> None:
+    done = relay.run(GATEWAY_URL=pebble.directory_url)
+    assert done.returncode == 1
+    assert "TLS certificate is not trusted" in done.stderr
+    assert "NODE_EXTRA_CA_CERTS" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("environ", "said"),
     [
         ({"GATEWAY_URL": "http://gateway.example.com"}, "it is not https"),
         ({"GATEWAY_URL": ""}, "GATEWAY_URL is not set"),
-        ({"OPERATOR_TOKEN_FILE": "/dev/null"}, "names no file that holds a token"),
+        ({"OPERATOR_TOKEN_FILE": "/dev/null"}, "/dev/null holds no token"),
     ],
 )
 def test_wrong_call_is_told(relay: Relay, environ: dict[str, str], said: str) -> None:

@@ -83,10 +83,11 @@ def test_record_that_is_there_is_one_line_as_a_zone_has_it(status: str, word: st
     assert list(record_lines(answer)) == [f"{word}  {HOSTNAME}  60  A  198.51.100.85"]
 
 
-def test_withdrawal_is_one_line() -> None:
-    answer = answered(status="managed-deleted", record=None)
+@pytest.mark.parametrize("sentence", ["It is withdrawn.", "This ownership has no record here."])
+def test_withdrawal_says_in_the_gateways_words_whether_there_was_one(sentence: str) -> None:
+    answer = answered(status="managed-deleted", record=None, message=sentence)
     assert is_done(answer)
-    assert list(record_lines(answer)) == [f"withdrawn  {HOSTNAME}"]
+    assert list(record_lines(answer)) == [f"done  {HOSTNAME}: {sentence}"]
 
 
 def test_conflict_without_records_says_that_none_is_in_the_way() -> None:

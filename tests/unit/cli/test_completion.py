@@ -46,6 +46,12 @@ def test_script_and_program_agree_on_the_variable_between_them() -> None:
     assert result.output == "plain,completion\n"
 
 
+def test_help_shows_each_command_on_a_line_of_its_own() -> None:
+    shown = CliRunner().invoke(main, ["completion", "--help"]).output
+    assert "  gateway completion fish | source\n" in shown
+    assert "\\b" not in shown
+
+
 def test_unknown_shell_is_refused_with_those_there_are() -> None:
     result = CliRunner().invoke(main, ["completion", "ksh"])
     assert result.exit_code == 2

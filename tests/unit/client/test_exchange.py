@@ -9,6 +9,7 @@ from gateway.client import AsyncGatewayClient
 from tests.lab.certificates import LabAuthority
 
 TOKEN = "gwc_c7f3_kJ0xExample"
+HERE = "http://127.0.0.1:8080"
 
 
 @pytest.mark.parametrize(
@@ -119,6 +120,30 @@ def test_proxy_that_cannot_be_used_is_refused_with_its_variable(
     with pytest.raises(ValueError, match=r"The proxy in \$ALL_PROXY cannot be used") as refused:
         AsyncGatewayClient("https://gateway.example.com", TOKEN)
     assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.parametrize("token", ["", " ", "two words", "gwc_\xfc"])
+def test_token_that_can_be_none_is_refused(token: str) -> None:
+    with pytest.raises(ValueError, match="one word"):
+        AsyncGatewayClient(HERE, token)
+
+
+def test_token_that_is_missing_is_refused() -> None:
+    with pytest.raises(TypeError, match="not NoneType"):
+        AsyncGatewayClient(HERE, None)  # type: ignore[arg-type]
+
+
+async def test_callback_that_is_a_coroutine_is_refused() -> None:
+    async def tell(_: object) -> None: ...
+
+    async with AsyncGatewayClient(HERE, TOKEN) as client:
+        with pytest.raises(TypeError, match="on_progress must be a plain function"):
+            await client.wait_for_certificate(
+                {"appId": "a", "hostname": "a.example"},
+                on_progress=tell,  # type: ignore[arg-type]
+            )
+    with pytest.raises(TypeError, match="on_repeat must be a plain function"):
+        AsyncGatewayClient(HERE, TOKEN, on_repeat=tell)  # type: ignore[arg-type]
 
 
 def test_token_in_the_place_of_the_url_is_not_shown() -> None:

@@ -47,6 +47,11 @@ def test_credential_is_read_from_the_folder_that_systemd_names(file: Path) -> No
     assert TokenSource("credential", "token", environ).read() == TOKEN
 
 
+def test_line_of_an_environment_file_is_no_token(file: Path) -> None:
+    file.write_text(f"TOKEN={TOKEN}\n")
+    assert said_by(TokenSource("file", str(file), {})).endswith("begin with gwc_ or gwa_")
+
+
 def test_variable_that_is_not_set_is_told() -> None:
     said = said_by(TokenSource("env", "TOKEN", {}))
     assert said == "the environment variable TOKEN is not set"
