@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gateway.agent.addresses import CommandAddress, GivenAddress, InterfaceAddress, Source
-from gateway.agent.hook import Hook
+from gateway.agent.hook import SHELL, Hook
 from gateway.agent.lineage import FileAccess
 from gateway.agent.tables import Table
 from gateway.agent.values import (
@@ -60,11 +60,15 @@ _TOKEN_KINDS: Final[dict[str, TokenKind]] = {
 
 
 class ConfigInvalid(Exception):
-    """The configuration cannot be used; `faults` has every reason, each `key: sentence`."""
+    """The configuration cannot be used; `faults` has every reason, each `key: sentence`.
 
-    def __init__(self, faults: Sequence[str]) -> None:
+    `is_missing`: there is no such file.
+    """
+
+    def __init__(self, faults: Sequence[str], *, is_missing: bool = False) -> None:
         super().__init__("\n".join(faults))
         self.faults = list(faults)
+        self.is_missing = is_missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +196,9 @@ class _Reading:
         file = self._optional_path(table, "ca_file")
         if file is not None:
             try:
+                if not stat.S_ISREG(file.stat().st_mode):  # a named pipe would be waited for
+                    table.fault("ca_file", f"is no file: {file}")
+                    return None
                 ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
             except ssl.SSLError:
                 table.fault("ca_file", f"holds no PEM certificates: {file}")
@@ -268,7 +275,7 @@ class _Reading:
     def _hook_command(self, table: Table) -> tuple[str, ...]:
         if not table.is_text("deploy_hook"):
             return self._command(table, "deploy_hook")
-        return ("/bin/sh", "-c", table.value("deploy_hook", text_fault))
+        return (*SHELL, table.value("deploy_hook", text_fault))
 
     def _command(self, table: Table, key: str) -> tuple[str, ...]:
         """A command as a list; a program with a slash is a path as any other here."""
@@ -296,13 +303,14 @@ def _read_file(path: Path) -> dict[str, Any]:
             content = file.read(_MAX_FILE_BYTES + 1)
         if len(content) > _MAX_FILE_BYTES:
             raise ConfigInvalid([f"{path}: is too large"])
-        return tomllib.loads(content.decode())
+        # Some editors put a mark before the text, which is none of it.
+        return tomllib.loads(content.decode("utf-8-sig"))
     except tomllib.TOMLDecodeError as fault:
         raise ConfigInvalid([f"{path}: is no valid TOML: {fault}"]) from None
     except UnicodeDecodeError:
         raise ConfigInvalid([f"{path}: is not UTF-8 text"]) from None
     except FileNotFoundError:
-        raise ConfigInvalid([f"{path}: there is no such file"]) from None
+        raise ConfigInvalid([f"{path}: there is no such file"], is_missing=True) from None
     except RecursionError:
         raise ConfigInvalid([f"{path}: is nested too deeply"]) from None
     except (OSError, ValueError) as fault:  # a NUL in the path is a ValueError

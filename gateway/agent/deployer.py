@@ -48,6 +48,7 @@ class _Rest:
     version: str
     again_ms: int
     fault: Fault
+    tries: int
 
 
 class Deployer:
@@ -84,7 +85,7 @@ class Deployer:
             rest_ms = rest.again_ms - self._clocks.steady_ms()
             if rest_ms > 0:
                 pause_ms = min(max(rest_ms, SHORTEST_PAUSE_MS), self._pace.look_ms)
-                return Round(pause_ms, fault=rest.fault)
+                return Round(pause_ms, fault=rest.fault, tries=rest.tries)
         async with self._turn:
             # Another one may have been installed while hooks of other hostnames were run.
             version = await self._version_to_deploy()
@@ -120,9 +121,9 @@ class Deployer:
             self._notebook.note_deployed(version)
             return Round(self._pace.look_ms, (result.sentence,))
         _log.error("deploy hook failed", why=result.sentence, **said)
-        fault = Fault(result.sentence, mends=False)
+        fault = Fault(result.with_last_line, mends=False, is_logged=True)
         tries = self._notebook.note_hook_failure(fault, version)
         first_ms = self._pace.first_hook_pause_ms
         pause_ms = pause_after_failure_ms(tries, self._clocks.jitter(), first_ms)
-        self._rest = _Rest(version, self._clocks.steady_ms() + pause_ms, fault)
-        return Round(min(pause_ms, self._pace.look_ms), fault=fault)
+        self._rest = _Rest(version, self._clocks.steady_ms() + pause_ms, fault, tries)
+        return Round(min(pause_ms, self._pace.look_ms), fault=fault, tries=tries)

@@ -4,8 +4,8 @@ Responsible for: a few threads of the agent's own. `asyncio.to_thread` was the a
 shares its threads with the look-ups of names, so that one dead network file system would keep the
 agent from the gateway as well, and the interpreter waits for them before it ends. These end with
 the process, whatever they hang in. What memories are written by is kept apart from what
-certificates are: either may be on a mount that is dead. Used by whoever reads or writes files while
-others go on.
+certificates are, and from what programs are started by: each may be on a mount that is dead. Used
+by whoever reads or writes files, or starts programs, while others go on.
 """
 
 from __future__ import annotations
@@ -68,3 +68,6 @@ FILES: Final = Disk("files", 4)
 
 NOTES: Final = Disk("notes", 1)
 """For what is remembered: one after the other."""
+
+PROGRAMS: Final = Disk("programs", 32)
+"""For starting hooks and commands that print an address; of these 8 at once may hang together."""

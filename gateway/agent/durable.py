@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -50,6 +51,23 @@ def told(deed: str, path: Path | str) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise DiskFault(f"cannot {deed} {path}: {reason}") from error
+
+
+def read_file(path: Path, most_bytes: int) -> bytes:
+    """What a file holds, up to so many bytes. Never waits for a writer, as at a named pipe.
+
+    Raises:
+        DiskFault: it cannot be read, or is no file.
+
+    """
+    with told("read", path), open(path, "rb", opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise DiskFault(f"{path} is no file and in the way: remove it")
+        return file.read(most_bytes)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def new_name(name: str) -> str:

@@ -1,7 +1,7 @@
 """Runs the deploy hook: the command that makes a server load its new certificate.
 
-Responsible for one run of it: its time, its end told in one sentence, and the last of its output.
-Must not: decide when it runs, or try again. Called by `deployer`.
+Responsible for one run of it: its time, its end told in one sentence, and the last of its output;
+and for how it is named. Must not: decide when it runs, or try again. Called by `deployer`.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gateway.agent.process import (
-    LAST_WORDS_SECONDS,
-    NotStarted,
-    Process,
-    ending,
-    inherited,
-    within,
-)
+from gateway.agent.process import ending, inherited, last_line, started, within
+from gateway.agent.starting import LAST_WORDS_SECONDS, NotStarted
+from gateway.contract.faults import plain, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gateway.agent.process import Process
+
+SHELL: Final = ("/bin/sh", "-c")
+"""What runs a hook that is given as a text."""
+
 OUTPUT_BYTES: Final = 2048
 """How much of the end of a hook's output is kept."""
+
+_LAST_LINE_CHARACTERS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,14 @@ class HookResult:
     succeeded: bool
     sentence: str
     output: str
+
+    @property
+    def with_last_line(self) -> str:
+        """The sentence, and the last line of the output, where programs say why."""
+        last = last_line(self.output)
+        if last is None:
+            return self.sentence
+        return f"{self.sentence}; it said: {plain(last, _LAST_LINE_CHARACTERS)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,16 @@ class Hook:
     withheld: tuple[str, ...] = ()
     grace_seconds: float = 5.0
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a text for a shell, so that its program says nothing of what it does."""
+        return self.command[:-1] == SHELL
+
+    @property
+    def name(self) -> str:
+        """What it is called: by its program, or by the beginning of its text."""
+        return quoted(" ".join(self.command[-1].split())) if self.is_text else self.command[0]
+
     async def run(self, environment: Mapping[str, str]) -> HookResult:
         """Run it once, in the agent's environment with `environment` added; repeatable.
 
@@ -55,9 +75,10 @@ class Hook:
         group is killed at once. What a hook leaves running when it ends in time is not touched: it
         may have started a server, which must print elsewhere, since nobody reads on.
         """
-        named, tail = f"the deploy hook {self.command[0]}", _Tail()
+        named, tail = f"the deploy hook {self.name}", _Tail()
+        whole = {**inherited(self.withheld), **environment}
         try:
-            process = Process(self.command, {**inherited(self.withheld), **environment}, tail.take)
+            process = await started(self.command, whole, self.timeout_seconds, tail.take)
         except NotStarted as reason:
             return HookResult(False, f"{named} cannot be started: {reason}", "")
         try:

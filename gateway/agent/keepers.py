@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gateway.agent.clocks import Clocks
     from gateway.agent.config import AgentSettings, OwnershipSettings
     from gateway.agent.contact import Contact
+    from gateway.agent.memory import Memory
     from gateway.contract import Hostname
 
 LOOKS_AT_ONCE: Final = 8
@@ -76,13 +77,19 @@ class Household:
     kept: Sequence[Kept]
     hook_turn: asyncio.Lock
 
+    @property
+    def remembered(self) -> dict[Hostname, Memory]:
+        """What is known of each hostname at this moment."""
+        return {each.hostname: each.notebook.memory for each in self.kept}
+
 
 def put_together(
     settings: AgentSettings, contact: Contact, clocks: Clocks, *, anew: bool = False
 ) -> Household:
     """The keepers of all ownerships, which share the way to the gateway. Reads their memories.
 
-    `anew`: they ask at once, as if the gateway had never answered, nor asked to wait.
+    `anew`: they ask for certificates at once, as if there had never been an answer, and for
+    whatever is due as if the gateway had not asked to wait.
     """
     memories = Memories(settings.state_dir)
     looks, turn = asyncio.Semaphore(LOOKS_AT_ONCE), asyncio.Lock()
@@ -120,7 +127,7 @@ async def carry_out(keeper: Keeper) -> Round:
     except Exception as error:  # noqa: BLE001  (one broken keeper must not stop the others)
         _log.exception("a fault of the agent itself", hostname=keeper.hostname, keeper=keeper.what)
         sentence = f"a fault of the agent itself: {type(error).__name__}; its log says more"
-        return Round(_BROKEN_PAUSE_MS, fault=Fault(sentence, mends=False))
+        return Round(_BROKEN_PAUSE_MS, fault=Fault(sentence, mends=False, is_logged=True))
 
 
 async def rest(came_to: Round, contact: Contact) -> None:
@@ -184,7 +191,9 @@ def outlook(kept: Sequence[Kept], now_ms: int) -> str:
             else f"{len(good)} certificates on disk are good, the first ends {ending}"
         )
     if len(good) < len(seen):
-        words.append(f"{_hostnames(len(seen) - len(good), 'has', 'have')} none that is good")
+        words.append(
+            f"{_hostnames(len(seen) - len(good), 'has', 'have')} no good certificate on disk"
+        )
     if len(seen) < len(wanted):
         words.append(f"{_hostnames(len(wanted) - len(seen), 'was', 'were')} not looked at yet")
     return "; ".join(words)

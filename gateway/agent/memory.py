@@ -22,8 +22,8 @@ from gateway.agent.durable import (
     DiskFault,
     fitting,
     make_folder,
+    read_file,
     replace_file,
-    told,
 )
 from gateway.contract import DnsRecord, is_gateway_client_hostname
 from gateway.contract.faults import described
@@ -100,9 +100,7 @@ class Memories:
         """
         path = self._path(hostname)
         try:
-            with told("read", path), path.open("rb") as file:
-                content = file.read(_LONGEST_BYTES + 1)
-            return Recalled(_memory_of(content))
+            return Recalled(_memory_of(read_file(path, _LONGEST_BYTES + 1)))
         except DiskFault as fault:
             is_first = isinstance(fault.__cause__, FileNotFoundError)
             return Recalled(Memory(), None if is_first else str(fault))

@@ -53,8 +53,9 @@ async def keep_once(
 ) -> int:
     """Bring everything up to date, and say what changed and what is wrong.
 
-    `renew` asks for each certificate though the one on disk is current, or the gateway asked to
-    wait; what it answers is up to the gateway. If it cannot be asked now, the next run asks.
+    `renew` asks for each certificate though the one on disk is current, and for whatever is due
+    though the gateway asked to wait; what it answers is up to the gateway. If it cannot be asked
+    now, the next run asks.
 
     `timeout_seconds` bounds the waiting for the gateway, not the commands, which have limits of
     their own, nor an installation that is under way. Answers the exit code: 0 all is current; 1
@@ -69,7 +70,8 @@ async def keep_once(
         household = put_together(settings, contact, clocks, anew=renew)
         once = _Once(household, contact, clocks, timeout_seconds)
         await once.run()
-        await within(_REPORT_SECONDS, FILES.run(Reporter(settings, clocks).report))
+        report = Reporter(settings, clocks).report
+        await within(_REPORT_SECONDS, FILES.run(report, household.remembered))
         for line in once.changes():
             say(line)
         for line in once.complaints():

@@ -10,11 +10,14 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Final
 
-from gateway.agent.process import NotStarted, Process, ending, inherited, within
+from gateway.agent.process import ending, inherited, last_line, started, within
+from gateway.agent.starting import NotStarted
 from gateway.contract.faults import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from gateway.agent.process import Process
 
 MAX_PRINTED_BYTES: Final = 4096
 
@@ -45,7 +48,9 @@ async def printed_by(
     """
     kept = _Kept()
     try:
-        process = Process(command, inherited(withheld), kept.take, kept.take_complaint)
+        process = await started(
+            command, inherited(withheld), timeout_seconds, kept.take, kept.take_complaint
+        )
     except NotStarted as reason:
         raise CommandFailed(f"cannot be run: {reason}") from None
     kept.source = process
@@ -86,6 +91,5 @@ class _Kept:
     @property
     def last_complaint(self) -> str:
         """The last line, to go on after how the command ended; empty without any."""
-        lines = self._complaints.decode("utf-8", "replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), None)
+        last = last_line(self._complaints.decode("utf-8", "replace"))
         return "" if last is None else f": {quoted(last)}"

@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 
 _SHOWN_CONFLICTS: Final = 5
 
+_MARKER: Final = "gateway-owner="
+"""How the TXT record begins that a gateway puts beside what it publishes."""
+
+_MARKED: Final = (
+    "A gateway published there: most likely for another app_id, or another client, of this one; or"
+    " for this app_id, and somebody has edited the address since."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -97,6 +105,9 @@ def fault_of_answer(answer: SyncDnsRecordResponse) -> Fault | None:
         return None
     sentence = f"{answer.status}: {answer.message}"
     if answer.conflicting_records:
+        texts = [each.value for each in answer.conflicting_records if each.type == "TXT"]
+        if any(text.removeprefix('"').startswith(_MARKER) for text in texts):
+            sentence = f"{sentence} {_MARKED}"
         found = [f"{each.type} {each.value}" for each in answer.conflicting_records]
         more = len(found) - _SHOWN_CONFLICTS
         tail = f" and {more} more" if more > 0 else ""

@@ -1,8 +1,9 @@
 """What others are told of the agent as a whole: the metrics' file, and a line for systemd.
 
-Responsible for joining the statuses with those who are told. A file that cannot be written is said
-as other faults are, not each time, and is no reason not to go on. Must not: judge; `status` does.
-Called by `service` and `once`.
+Responsible for joining the statuses with those who are told. They are those of what the agent knows
+now, and not of its notes on the disk: these are written in a thread of their own, maybe later,
+maybe never. A file that cannot be written is said as other faults are, not each time, and is no
+reason not to go on. Must not: judge; `status` does. Called by `service` and `once`.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ from typing import TYPE_CHECKING
 import structlog
 
 from gateway.agent.durable import DiskFault
-from gateway.agent.memory import Memories
+from gateway.agent.memory import Recalled
 from gateway.agent.metrics import write_textfile
 from gateway.agent.status import read_statuses, summary
 from gateway.agent.telling import Telling, Word
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gateway.agent.clocks import Clocks
     from gateway.agent.config import AgentSettings
+    from gateway.agent.memory import Memory
+    from gateway.contract import Hostname
 
 _log = structlog.get_logger(__name__)
 
@@ -32,13 +37,13 @@ class Reporter:
         self._clocks = clocks
         self._telling = Telling()
 
-    def report(self) -> str:
+    def report(self, remembered: Mapping[Hostname, Memory]) -> str:
         """Write the metrics, if they are wanted; answers how everything stands in a few words.
 
-        Reads files and may be repeated.
+        `remembered` has every hostname of the configuration. Reads files and may be repeated.
         """
         settings, now_ms = self._settings, self._clocks.now_ms()
-        statuses = read_statuses(settings, Memories(settings.state_dir), now_ms)
+        statuses = read_statuses(settings, lambda name: Recalled(remembered[name]), now_ms)
         fault = None
         if settings.textfile is not None:
             try:

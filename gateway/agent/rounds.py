@@ -45,13 +45,15 @@ class Fault:
     `mends` says that waiting helps; else a person has to act. `is_shared` says that every call has
     it: no way to the gateway, no token. `incident` is the gateway's own name for what failed, new
     each time, so two faults are the same whatever it is. Whatever a sentence quotes of an answer,
-    it comes out printable, on one line and of bounded length.
+    it comes out printable, on one line and of bounded length. `is_logged`: whoever met it has
+    written it to the log each time, with more than a sentence can hold.
     """
 
     sentence: str
     mends: bool
     is_shared: bool = False
     incident: str | None = field(default=None, compare=False)
+    is_logged: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sentence", _readable(self.sentence))
@@ -67,13 +69,15 @@ class Round:
     """What a round came to, and after how many milliseconds the next one is due.
 
     `done` has a sentence for each change that was made. `awaits` says what is under way and needs
-    nothing but time. Neither it nor a fault: all is current.
+    nothing but time. Neither it nor a fault: all is current. `tries` is how often in a row it has
+    failed, where others are told that.
     """
 
     pause_ms: int
     done: tuple[str, ...] = ()
     awaits: str | None = None
     fault: Fault | None = None
+    tries: int = 0
 
     @property
     def is_current(self) -> bool:
@@ -89,7 +93,7 @@ class Round:
         """Whether there is something new to report."""
         if last is None or self.done:
             return True
-        return (self.fault, self.awaits) != (last.fault, last.awaits)
+        return (self.fault, self.awaits, self.tries) != (last.fault, last.awaits, last.tries)
 
 
 def backoff_ms(

@@ -28,9 +28,9 @@ from gateway.agent.keepers import (
     told_to_stop,
     within,
 )
-from gateway.agent.notify import Notifier
 from gateway.agent.reporting import Reporter
 from gateway.agent.telling import Telling, Word
+from gateway.notify import Notifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -156,6 +156,8 @@ class _Service:
         now_ms, steady_ms = self._clocks.now_ms(), self._clocks.steady_ms()
         self._told[keeper], word = told.note(sentence, now_ms, steady_ms)
         said = {"hostname": keeper.hostname, "keeper": keeper.what}
+        if fault is not None and fault.is_logged:
+            return  # a second line would say less
         if word is Word.BEGUN:
             _log.warning("not current", **said, why=why)
         elif told.since_ms is not None and word is Word.STILL:
@@ -190,7 +192,8 @@ class _Service:
             await within(REPORT_SECONDS, self._report_due.wait())
 
     async def _tell_others(self) -> None:
-        words, fault = await FILES.run(self._reporter.report), self._contact.fault
+        words = await FILES.run(self._reporter.report, self._household.remembered)
+        fault = self._contact.fault
         self._notifier.status(words if fault is None else f"{words}; {fault}")
 
 

@@ -2,8 +2,8 @@
 
 Responsible for joining the settings, the memories and the files into one status for each ownership,
 and for judging it by a clock that comes in. Must not: ask the gateway or change anything, so it may
-be read at any time, beside a running agent. Called by `gateway agent status`, and by
-`gateway.agent.service` for the metrics and the line that systemd shows.
+be read at any time, beside a running agent. Called by `gateway agent status`, and by `reporting`
+for the metrics and the line that systemd shows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gateway.agent.lineage import Lineage, Unusable
 from gateway.agent.version_files import is_key_withheld, read_public
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         OwnershipSettings,
         RecordSettings,
     )
-    from gateway.agent.memory import Memories, Memory
+    from gateway.agent.memory import Memory, Recalled
     from gateway.client import Chain
     from gateway.contract import AppId, DnsRecord, Hostname
 
@@ -153,10 +153,14 @@ class OwnershipStatus:
 
 
 def read_statuses(
-    settings: AgentSettings, memories: Memories, now_ms: int
+    settings: AgentSettings, recall: Callable[[Hostname], Recalled], now_ms: int
 ) -> list[OwnershipStatus]:
-    """The status of each ownership, in the order of the configuration. Reads some small files."""
-    return [_status_of(each, settings, memories, now_ms) for each in settings.ownerships]
+    """The status of each ownership, in the order of the configuration. Reads some small files.
+
+    `recall` answers what is remembered of a hostname: what is on the disk, or what the agent that
+    asks knows itself.
+    """
+    return [_status_of(each, settings, recall, now_ms) for each in settings.ownerships]
 
 
 def last_contact_ms(statuses: Sequence[OwnershipStatus]) -> int | None:
@@ -240,10 +244,13 @@ def source_words(source: Source) -> str:
 
 
 def _status_of(
-    settings: OwnershipSettings, agent: AgentSettings, memories: Memories, now_ms: int
+    settings: OwnershipSettings,
+    agent: AgentSettings,
+    recall: Callable[[Hostname], Recalled],
+    now_ms: int,
 ) -> OwnershipStatus:
     hostname, record, certificate = settings.hostname, settings.record, settings.certificate
-    recalled = memories.read(hostname)
+    recalled = recall(hostname)
     memory, files = recalled.memory, None
     if certificate is not None:
         lineage = Lineage(agent.certificates_dir, hostname, certificate.access)

@@ -17,8 +17,10 @@ import httpx
 from gateway.contract.faults import described, quoted
 
 _MAX_ID: Final = 2**32 - 2  # the one after it means "leave it as it is" to the kernel
-_DIGITS: Final = re.compile(r"[0-9]{1,10}")
+_DIGITS: Final = re.compile(r"[0-9]+")
 _INTERFACE: Final = re.compile(r"[!-.0-~]{1,15}")
+_PORTS: Final = 65_536
+# What stands before an @ may be a password, so the value is never shown.
 _URL_FORM: Final = "must be https://HOST or https://HOST:PORT"
 
 
@@ -47,13 +49,15 @@ def url_fault(value: object, *, allow_plain_http: bool) -> str | None:
     """What keeps a value from being the gateway's URL."""
     if (fault := text_fault(value)) is not None:
         return fault
+    if "@" in str(value) or not str(value).isprintable() or " " in str(value):
+        return _URL_FORM
     try:
         url = httpx.URL(str(value))
-    except httpx.InvalidURL:
+        port = 1 if url.port is None else url.port
+        is_whole = url.scheme in ("https", "http") and bool(url.host) and 0 < port < _PORTS
+    except (httpx.InvalidURL, ValueError):  # idna's own errors, for `xn--`, are the latter
         return _URL_FORM
-    # What stands before an @ may be a password, so the value is never shown.
-    is_whole = url.scheme in ("https", "http") and bool(url.host)
-    if not is_whole or url.userinfo or url.query or url.fragment:
+    if not is_whole or url.query or url.fragment:
         return _URL_FORM
     if url.path not in ("", "/", "/typedrequest"):
         return f"{_URL_FORM}, without the path {quoted(url.path)}"
@@ -95,8 +99,11 @@ def textfile_fault(value: object) -> str | None:
 
 def principal_fault(value: object, kind: str) -> str | None:
     """What keeps a value from being the name or number of a `kind`: a user or a group."""
-    number = int(value) if type(value) is str and _DIGITS.fullmatch(value) else value
-    if type(number) is int:
-        return None if 0 <= number <= _MAX_ID else f"must be a {kind}'s number, not {number}"
+    if type(value) is int or (type(value) is str and _DIGITS.fullmatch(value)):
+        # As the number is written, so that nothing with too many digits is made a number of.
+        written = str(value) if type(value) is str else described(value).removeprefix("the number ")
+        if len(written) <= len(str(_MAX_ID)) and written.isdigit() and int(written) <= _MAX_ID:
+            return None
+        return f"must be a {kind}'s number, from 0 to {_MAX_ID}, not {described(value)}"
     fault = text_fault(value)
     return None if fault is None else f"must be the name or number of a {kind}: {fault}"

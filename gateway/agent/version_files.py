@@ -119,8 +119,8 @@ def read_public(folder: Path, hostname: str) -> Chain:
 def is_key_withheld(folder: Path) -> bool:
     """Whether there is a key which this process may not read."""
     try:
-        with (folder / KEY).open("rb"):
-            return False
+        os.close(os.open(folder / KEY, _READING))
+        return False
     except PermissionError:
         return True
     except OSError:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 _FINGERPRINT_LENGTH: Final = 12
-_NAME: Final = re.compile(r"([0-9]{4,9})-[0-9]{8}T[0-9]{6}Z-([0-9a-f]{12})", re.ASCII)
+_NAME: Final = re.compile(r"([0-9]{4,18})-[0-9]{8}T[0-9]{6}Z-([0-9a-f]{12})", re.ASCII)
 
 
 def is_version(name: str) -> bool:

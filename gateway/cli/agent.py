@@ -30,7 +30,7 @@ ONCE_SECONDS: Final = 300.0
 
 _EXAMPLES: Final = """\b
 Examples:
-  gateway agent                             # until it is stopped
+  gateway agent --config agent.toml         # until it is stopped
   gateway agent --config agent.toml --once  # bring all up to date, and end
   gateway agent --once --timeout 60 -v      # and say what needed no change
   gateway agent --once --renew              # and ask for each certificate now
@@ -56,12 +56,26 @@ configuration is wrong.
 
 _T = TypeVar("_T")
 
+_BARE: Final = "Without a command the agent runs: gateway agent --config FILE."
+
 _STOP_FIRST: Final = (
     "To ask at once, stop it, run this, and start it again; by itself it asks every hour."
 )
 
 
-@click.group("agent", invoke_without_command=True, epilog=_EXAMPLES)
+class _Group(click.Group):
+    """Says how the agent is run to those who take that for a command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            ctx.fail(f"{error.message} {_BARE}")
+
+
+@click.group("agent", cls=_Group, invoke_without_command=True, epilog=_EXAMPLES)
 @agent_config_option
 @click.option("--once", is_flag=True, help="Bring everything up to date and end, as for cron.")
 @click.option(
@@ -74,7 +88,8 @@ _STOP_FIRST: Final = (
 @click.option(
     "--renew",
     is_flag=True,
-    help="With --once: ask the gateway for each certificate, also where the one here is current.",
+    help="With --once: ask for each certificate, also where the one here is current, and heed no "
+    "wait that the gateway asked for. A record that is current is left.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Say also what needed no change.")
 @click.pass_context
@@ -91,7 +106,8 @@ def command(
 
     For each hostname in the configuration: its record is published again when the address changes,
     and its certificate's files are replaced in one step when there is a newer one, after which the
-    deploy hook is run. Without a gateway, all that is there stays as it is.
+    deploy hook is run. Without a gateway, all that is there stays as it is. Without a command and
+    --once, it stays until it is stopped.
     """
     context.obj = config_path
     if context.invoked_subcommand is not None:
@@ -131,10 +147,10 @@ def status(context: click.Context, config_path: str | None, *, as_json: bool) ->
 
     settings = read_agent_settings(context.obj if config_path is None else config_path)
     now_ms = Clocks().now_ms()
-    statuses = read_statuses(settings, Memories(settings.state_dir), now_ms)
+    statuses = read_statuses(settings, Memories(settings.state_dir).read, now_ms)
     holder = _holder(settings)
     if as_json:
-        click.echo(json.dumps(view(statuses, now_ms, holder), indent=2))
+        click.echo(json.dumps(view(statuses, now_ms, holder)))
     else:
         for line in (*lines(statuses, now_ms), agent_line(holder)):
             say(line)
@@ -201,7 +217,8 @@ def _once(settings: AgentSettings, timeout_seconds: float, *, renew: bool, verbo
         say("The gateway was asked for each certificate, and answered those that are here.")
     if verbose:
         now_ms = clocks.now_ms()
-        for line in lines(read_statuses(settings, Memories(settings.state_dir), now_ms), now_ms):
+        recall = Memories(settings.state_dir).read
+        for line in lines(read_statuses(settings, recall, now_ms), now_ms):
             say(line)
     return code
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from gateway.cli.agent_settings import agent_config_option, config_file
+from gateway.cli.agent_settings import agent_config_option, config_file, remedy_of
 from gateway.cli.client_connection import NOT_YET
 from gateway.cli.session import REFUSED, WRONG, say
 
@@ -52,17 +52,20 @@ def command(context: click.Context, config_path: str | None, *, as_json: bool) -
     Is the configuration right? Can the token be read, and does the gateway know it? May its client
     have these hostnames and publish these addresses? Can the folders be written, and are the hooks'
     programs there? Run it as the agent's user. It asks the gateway two questions, and runs the
-    commands that print an address; deploy hooks are not run.
+    commands that print an address; deploy hooks are not run. Whether somebody else holds a hostname
+    is not seen: that is known when it is asked for, as `gateway agent --once` does.
     """
     from gateway.agent.config import ConfigInvalid, load_agent_settings
     from gateway.cli.finding import Finding, State
     from gateway.logs import configure_logging
 
-    path = config_file(context.obj if config_path is None else config_path)
+    config_path = context.obj if config_path is None else config_path
+    path = config_file(config_path)
     try:
         settings = load_agent_settings(path, os.environ)
     except ConfigInvalid as invalid:
-        faults = [Finding("config", State.FAILED, fault) for fault in invalid.faults]
+        remedy = remedy_of(invalid, config_path)
+        faults = [Finding("config", State.FAILED, fault, remedy) for fault in invalid.faults]
         _print(faults, as_json=as_json)
         sys.exit(WRONG)
     configure_logging("error", settings.log_format)  # the findings say it all

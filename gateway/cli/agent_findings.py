@@ -1,8 +1,9 @@
 """What `gateway agent check` asks others: the gateway, and the sources of addresses.
 
 Responsible for: whether the token is taken and whose it is; what the gateway and the client can do;
-whether each ownership of the configuration is within that. Whether a zone serves a hostname only
-the gateway knows, and says when it is asked. Must not: publish, or ask for a certificate.
+whether each ownership of the configuration is within that. Whether a zone serves a hostname, and
+whether somebody else holds it, only the gateway knows, and says when it is asked for. Must not:
+publish, or ask for a certificate.
 Called by `cli.agent_check`.
 """
 

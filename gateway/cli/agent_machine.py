@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gateway.agent.config import AgentSettings, CertificateSettings, OwnershipSettings
+    from gateway.agent.hook import Hook
 
 _LEAST_FREE_BYTES: Final = 1 << 20
 _CAP_CHOWN: Final = 1 << 0
@@ -138,12 +139,16 @@ def _certificate(
         remedy = "grant it in the unit, as gateway-agent.service shows; this check cannot see it"
         yield Finding(hostname, State.WARNING, said, remedy)
     if certificate.hook is not None:
-        yield _hook(hostname, certificate.hook.command[0])
+        yield _hook(hostname, certificate.hook)
 
 
-def _hook(hostname: str, program: str) -> Finding:
+def _hook(hostname: str, hook: Hook) -> Finding:
+    program = hook.command[0]
     if (path := shutil.which(program)) is not None:
-        return Finding(hostname, State.OK, f"The deploy hook's program is there: {path}.")
+        said = f"The deploy hook's program is there: {path}."
+        if hook.is_text:
+            said = f"The deploy hook {hook.name} is run by {path}; what that runs is not seen here."
+        return Finding(hostname, State.OK, said)
     if "/" in program and Path(program).exists():
         said = f"The deploy hook's program {program} cannot be run by {_name_of(os.geteuid())}."
         return Finding(hostname, State.FAILED, said, f"chmod +x {program}")

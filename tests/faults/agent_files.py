@@ -58,7 +58,7 @@ class Files:
         hook = f'readlink "$RENEWED_LINEAGE" >> {self.root}/notes'
         config, token = self.root / "agent.toml", self.root / "token"
         token.touch(0o600)
-        token.write_text("token")
+        token.write_text("gwc_token")
         config.write_text(
             f'state_dir = "{self.root}/state"\ncertificates_dir = "{self.root}/certificates"\n'
             f'[gateway]\nurl = "{self.url}"\ntoken_file = "{token}"\n'

@@ -23,6 +23,7 @@ from gateway.agent.once import keep_once
 from gateway.agent.service import serve
 from tests.integration.service.calling import Ownership
 from tests.lab.forks import Command, run_command
+from tests.lab.liar import Answer, response
 from tests.lab.process import read_until
 
 LIMIT_SECONDS = 30.0
@@ -229,6 +230,19 @@ class MovedClock:
     @property
     def clocks(self) -> Clocks:
         return Clocks(now_ms=lambda: time.time_ns() // 1_000_000 + self.ahead_ms)
+
+
+def managed(hostname: str) -> Answer:
+    """What a gateway answers that has published the address."""
+    return response(
+        {
+            "status": "managed-created",
+            "hostname": hostname,
+            "retryAfterMs": None,
+            "message": "Done.",
+            "record": {"type": "A", "value": ADDRESS, "ttl": 60},
+        }
+    )
 
 
 def _table(title: str, values: Mapping[str, Any]) -> str:

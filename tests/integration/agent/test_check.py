@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.integration.agent.machine import ADDRESS, Machine, Ran
+from tests.integration.agent.machine import ADDRESS, Machine, Ran, managed
 from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import World
-from tests.lab.liar import Liar, Says
+from tests.lab.liar import Liar, Says, response
 from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.process import wait_until
 
@@ -43,6 +43,14 @@ def test_machine_that_is_set_up_well_is_found_well_and_left_as_it_is(
     assert "✓ agent: None runs." in told
     assert sorted(machine.folder.iterdir()) == before
     assert zone_hand.records(machine.hostname) == set()
+
+
+def test_hook_that_is_a_text_is_named_by_it_and_not_looked_into(machine: Machine) -> None:
+    machine.configure(certificate={"deploy_hook": "no-such-program --reload"})
+    ran = machine.run("check")
+    said = 'The deploy hook "no-such-program --reload" is run by /bin/sh; what that runs is not'
+    assert any(line.startswith(f"✓ {machine.hostname}: {said}") for line in ran.said)
+    assert ran.code == 0
 
 
 def test_everything_that_is_wrong_is_told_at_once(machine: Machine) -> None:
@@ -182,6 +190,21 @@ def test_renew_takes_what_was_issued_anew_though_the_old_one_is_current(machine:
         0,
         ("The gateway was asked for each certificate, and answered those that are here.",),
     )
+
+
+def test_renew_leaves_a_record_that_is_current_and_heeds_no_wait_for_one_that_is_not(
+    misled: Machine, liar: Liar
+) -> None:
+    misled.configure(record=RECORD)
+    away = {"status": "zone-unavailable", "retryAfterMs": 600_000, "message": "Later."}
+    liar.answers(response({"hostname": misled.hostname, **away}))
+    assert misled.once("--timeout", "5").code == 3
+    assert misled.once("--timeout", "5").code == 3
+    assert len(liar.methods) == 1
+    liar.answers(managed(misled.hostname))
+    assert misled.once("--renew").code == 0
+    assert misled.once("--renew").code == 0
+    assert len(liar.methods) == 2
 
 
 def test_renew_that_does_not_reach_the_gateway_is_made_up_for_by_the_next_run(

@@ -88,6 +88,25 @@ async def test_failures_for_one_version_are_counted(tmp_path: Path) -> None:
     assert deployed.notebook.memory.hook_tries == 3
 
 
+async def test_each_failure_is_something_to_report_though_it_is_like_the_last(
+    tmp_path: Path,
+) -> None:
+    clocks = Clocks(pace=Pace(first_hook_pause_ms=0))
+    deployed = Deployed(tmp_path, "a.example.test", "exit 1", asyncio.Lock(), clocks)
+    deployed.install()
+    first, second = await deployed.deployer.round(), await deployed.deployer.round()
+    assert second.fault == first.fault
+    assert second.differs_from(first)
+
+
+async def test_look_between_two_tries_is_nothing_to_report(tmp_path: Path) -> None:
+    deployed = Deployed(tmp_path, "a.example.test", "exit 1", asyncio.Lock())
+    deployed.install()
+    first, look = await deployed.deployer.round(), await deployed.deployer.round()
+    assert deployed.notebook.memory.hook_tries == 1
+    assert not look.differs_from(first)
+
+
 async def test_failures_are_counted_over_restarts(tmp_path: Path) -> None:
     for tries in (1, 2, 3):
         deployed = Deployed(tmp_path, "a.example.test", "exit 1", asyncio.Lock())
@@ -205,11 +224,15 @@ async def test_memory_that_cannot_be_written_is_told_and_the_files_are_there(
 ) -> None:
     good = authority.as_certificate(misled.hostname)
     liar.ready_with(good)
-    misled.configure_certificate()
+    textfile = misled.folder / "a.prom"
+    misled.configure(
+        certificate={"deploy_hook": f"echo ran >> {misled.hook_log}"}, textfile=str(textfile)
+    )
     misled.state.mkdir()
     (misled.state / "state").write_text("no folder")
     ran = await misled.once_here()
     assert ran.code == 1
+    assert f'gateway_agent_hook_ok{{hostname="{misled.hostname}"}} 1.0' in textfile.read_text()
     assert str(misled.state / "state") in ran.complaint
     assert misled.served() == (good.chain_pem, good.private_key_pem)
     assert len(misled.hooks_run()) == 1

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.agent.hook import SHELL, Hook
 from tests.integration.agent.machine import ADDRESS, LIMIT_SECONDS, Machine
 from tests.integration.dns.hand import Hand
-from tests.integration.service.calling import PROVISION, World
+from tests.integration.service.calling import PROVISION, Ownership, World
 from tests.lab.liar import Liar, response
 from tests.lab.ports import LOOPBACK, free_port
 
@@ -33,7 +34,7 @@ def test_relay_from_nothing_has_record_files_and_hook_after_one_run(
     assert [line.split(": ")[1] for line in ran.stdout.splitlines()] == [
         "record published",
         "certificate installed",
-        "the deploy hook /bin/sh succeeded",
+        f"the deploy hook {Hook((*SHELL, script), 60).name} succeeded",
     ]
     assert f"60 A {ADDRESS}" in zone_hand.records(machine.hostname)
     certificate = machine.ownership.certificate()
@@ -78,7 +79,9 @@ def test_failed_hook_is_a_failure_and_run_again_the_next_time(machine: Machine) 
     assert failed.code == 1
     assert "ended with exit code 7" in failed.complaint
     assert "no such server" in failed.complaint
-    assert machine.status()["certificate"]["hook"]["done"] is False
+    hook = machine.status()["certificate"]["hook"]
+    assert hook["done"] is False
+    assert hook["fault"]["sentence"].endswith(" ended with exit code 7; it said: no such server")
     machine.configure_certificate()
     mended = machine.once()
     assert (mended.code, len(machine.hooks_run())) == (0, 1)
@@ -106,6 +109,19 @@ def test_conflict_is_a_failure_told_with_its_evidence(machine: Machine, zone_han
     assert f"{machine.hostname}: record: record-conflict: " in ran.complaint
     assert "Found: A 192.0.2.7." in ran.complaint
     assert machine.status()["record"]["fault"]["sentence"].startswith("record-conflict: ")
+
+
+def test_record_of_another_application_of_the_same_client_is_told_as_such(
+    machine: Machine,
+) -> None:
+    machine.configure(record=RECORD)
+    machine.once()
+    machine.forget()
+    machine.ownership = Ownership(machine.ownership.caller, machine.hostname, "another")
+    machine.configure(record=RECORD)
+    ran = machine.once()
+    assert ran.code == 1
+    assert "most likely for another app_id, or another client" in ran.complaint
 
 
 def test_address_outside_of_the_allowance_is_a_failure(machine: Machine) -> None:

@@ -9,28 +9,16 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from tests.integration.agent.machine import ADDRESS, Machine, MovedClock, until
+from tests.integration.agent.machine import ADDRESS, Machine, MovedClock, managed, until
 from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import PROVISION, World
 from tests.lab.certificates import LabAuthority
 from tests.lab.http_relay import Fault, HttpRelay
 from tests.lab.lab import Lab
-from tests.lab.liar import Answer, Liar, failure, response
+from tests.lab.liar import Liar, failure
 
 HOUR_MS = 3_600_000
 NEW_ADDRESS = "198.51.100.86"
-
-
-def managed(hostname: str) -> Answer:
-    return response(
-        {
-            "status": "managed-created",
-            "hostname": hostname,
-            "retryAfterMs": None,
-            "message": "Done.",
-            "record": {"type": "A", "value": ADDRESS, "ttl": 60},
-        }
-    )
 
 
 @contextlib.contextmanager
@@ -92,13 +80,17 @@ async def test_pair_that_was_broken_by_hand_is_fetched_again(machine: Machine) -
 async def test_failing_hook_is_run_until_it_succeeds_and_then_no_more(machine: Machine) -> None:
     allowed = machine.folder / "allowed"
     machine.configure_certificate(f"echo tried >> {machine.hook_log}; test -e {allowed}")
-    async with machine.running_here():
-        await until(lambda: machine.remembered().get("hook_tries", 0) >= 2)
-        assert machine.status()["certificate"]["hook"]["fault"] is not None
-        allowed.touch()
-        await until(lambda: machine.remembered()["deployed_version"])
-        assert machine.remembered()["hook_fault"] is None
+    with capture_logs() as lines:
+        async with machine.running_here():
+            await until(lambda: machine.remembered().get("hook_tries", 0) >= 2)
+            assert machine.status()["certificate"]["hook"]["fault"] is not None
+            allowed.touch()
+            await until(lambda: machine.remembered()["deployed_version"])
+            assert machine.remembered()["hook_fault"] is None
     tries = machine.hooks_run()
+    # Each failure is one line.
+    failures = [line["event"] for line in lines if line["log_level"] in ("warning", "error")]
+    assert failures == ["deploy hook failed"] * (len(tries) - 1)
     assert machine.once().code == 0
     assert machine.hooks_run() == tries
 

@@ -41,24 +41,27 @@ def _pid_in(file: Path) -> int:
 
 async def test_hook_that_succeeds_is_told_with_its_output() -> None:
     assert await _sh("echo reloaded; echo indeed >&2") == HookResult(
-        True, "the deploy hook /bin/sh succeeded", "reloaded\nindeed\n"
+        True, 'the deploy hook "echo reloaded; echo indeed >&2" succeeded', "reloaded\nindeed\n"
     )
 
 
 async def test_hook_that_fails_is_told_with_its_exit_code() -> None:
-    assert await _sh("echo no such unit >&2; exit 3") == HookResult(
-        False, "the deploy hook /bin/sh ended with exit code 3", "no such unit\n"
-    )
+    sentence = 'the deploy hook "echo no such unit >&2; exit 3" ended with exit code 3'
+    result = await _sh("echo no such unit >&2; exit 3")
+    assert result == HookResult(False, sentence, "no such unit\n")
+    assert result.with_last_line == f"{sentence}; it said: no such unit"
 
 
 async def test_hook_that_a_signal_ended_is_told_with_the_signal() -> None:
     result = await _sh("kill -SEGV $$")
-    assert result == HookResult(False, "the deploy hook /bin/sh was ended by SIGSEGV", "")
+    sentence = 'the deploy hook "kill -SEGV $$" was ended by SIGSEGV'
+    assert result == HookResult(False, sentence, "")
+    assert result.with_last_line == sentence
 
 
 async def test_hook_that_a_nameless_signal_ended_is_told_with_its_number() -> None:
     result = await _sh("kill -40 $$")
-    assert result.sentence == "the deploy hook /bin/sh was ended by signal 40"
+    assert result.sentence == 'the deploy hook "kill -40 $$" was ended by signal 40'
 
 
 @pytest.mark.parametrize(
@@ -98,6 +101,24 @@ async def test_word_that_no_command_can_have_is_told() -> None:
 async def test_words_are_not_read_by_a_shell() -> None:
     result = await Hook(("echo", "$HOME", "; exit 1"), _LONG).run({})
     assert result.output == "$HOME ; exit 1\n"
+
+
+async def test_last_of_many_lines_is_told_of_a_failure() -> None:
+    result = await _sh("echo checking; echo the file is broken; echo; exit 1")
+    assert result.with_last_line.endswith(" ended with exit code 1; it said: the file is broken")
+
+
+async def test_last_line_is_bounded_fit_for_a_log_and_no_token() -> None:
+    result = await _sh(r"printf 'gwc_abcdefgh\033'; exit 1")
+    assert result.with_last_line.endswith("; it said: gwc_(hidden)")
+    long = await _sh("head -c 2000 /dev/zero | tr '\\0' x; exit 1")
+    assert len(long.with_last_line) < 400
+
+
+def test_text_is_named_by_its_beginning_on_one_line_and_a_list_by_its_program() -> None:
+    text = Hook(("/bin/sh", "-c", "nginx -t &&\n\tsystemctl reload nginx\n" + "#" * 1000), _LONG)
+    assert text.name == f'"nginx -t && systemctl reload nginx {"#" * 29}"...'
+    assert Hook(("systemctl", "reload", "nginx"), _LONG).name == "systemctl"
 
 
 # --- what it is given
@@ -146,8 +167,8 @@ async def test_only_the_end_of_long_output_is_kept() -> None:
 
 async def test_hook_that_prints_without_end_is_killed() -> None:
     result = await _sh("exec yes", _SHORT)
-    assert (
-        result.sentence == "the deploy hook /bin/sh was killed: it had not ended within 0.3 seconds"
+    assert result.sentence == (
+        'the deploy hook "exec yes" was killed: it had not ended within 0.3 seconds'
     )
     assert len(result.output) == OUTPUT_BYTES
 
@@ -252,7 +273,5 @@ async def test_hook_that_cannot_be_watched_is_killed_and_told(
 
     monkeypatch.setattr(os, "pidfd_open", refused)
     result = await _sh(f"sleep 600; touch {tmp_path}/file")
-    assert result.sentence == (
-        "the deploy hook /bin/sh cannot be started: Function not implemented"
-    )
+    assert result.sentence.endswith(" cannot be started: Function not implemented")
     await asyncio.to_thread(wait_until, lambda: not _is_alive(started[0]), "its end")

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.agent.durable import DiskFault
 from gateway.agent.metrics import write_textfile
-from gateway.agent.notify import Notifier
+from gateway.notify import Notifier
 from tests.unit.agent.statuses import HOSTNAME, NEVER_SERVED, NOW_MS, SERVED
 
 DATAGRAM_LIMIT = 4096
@@ -74,6 +74,15 @@ def test_nothing_waits_when_systemd_does_not_read(systemd: tuple[str, socket.soc
     for number in range(2000):  # more than any queue of the kernel takes
         notifier.status(f"line {number}")
     assert heard(listener) == "STATUS=line 0"
+
+
+def test_reload_is_told_with_its_moment(systemd: tuple[str, socket.socket]) -> None:
+    name, listener = systemd
+    notifier = Notifier({"NOTIFY_SOCKET": name})
+    notifier.reloading(1234567)
+    notifier.ready()
+    assert heard(listener) == "RELOADING=1\nMONOTONIC_USEC=1234567"
+    assert heard(listener) == "READY=1"
 
 
 @pytest.fixture

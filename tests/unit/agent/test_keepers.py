@@ -70,7 +70,7 @@ def test_outlook_names_the_first_of_several_that_ends() -> None:
 
 
 def test_outlook_counts_those_without_a_good_certificate() -> None:
-    assert told(a=NOW, b=None) == "2 hostnames have none that is good"
+    assert told(a=NOW, b=None) == "2 hostnames have no good certificate on disk"
 
 
 def test_outlook_without_certificates_says_nothing() -> None:

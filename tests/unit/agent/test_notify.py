@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from gateway.agent.notify import Notifier
+from gateway.notify import Notifier
 
 
 def test_watchdog_is_fed_three_times_within_its_limit() -> None:

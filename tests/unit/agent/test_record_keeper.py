@@ -131,6 +131,26 @@ def test_outcome_with_a_wait_is_asked_about_after_it(status: SyncStatus) -> None
     assert pause_ms(answer, 3, 0.0) == 7_000
 
 
+def conflict_with(*found: tuple[str, str]) -> str:
+    records = tuple(
+        ConflictingRecord(name="relay.example.test", type=type_, value=value, ttl=300)
+        for type_, value in found
+    )
+    answer = answered("record-conflict").model_copy(update={"conflicting_records": records})
+    return str(fault_of_answer(answer))
+
+
+def test_conflict_with_what_a_gateway_published_names_the_likely_cause() -> None:
+    told = conflict_with(("A", "192.0.2.7"), ("TXT", '"gateway-owner=v1:k1:bjexYc"'))
+    assert "another app_id, or another client" in told
+    assert told.endswith('Found: A 192.0.2.7, TXT "gateway-owner=v1:k1:bjexYc".')
+
+
+def test_conflict_with_what_no_gateway_published_names_no_gateway() -> None:
+    told = conflict_with(("A", "192.0.2.7"), ("TXT", '"v=spf1 -all"'), ("CAA", "gateway-owner="))
+    assert "gateway published" not in told
+
+
 def test_wait_of_nothing_is_no_loop() -> None:
     assert pause_ms(answered("mutation-failed", 0), 1, 0.0) == SHORTEST_PAUSE_MS
 

@@ -133,3 +133,9 @@ def test_round_like_the_last_is_nothing_to_report() -> None:
     assert Round(2, fault=Fault("still no", mends=True)).differs_from(last)
     assert Round(2, done=("installed",), fault=last.fault).differs_from(last)
     assert last.differs_from(None)
+
+
+def test_round_that_failed_once_more_in_the_same_way_is_something_to_report() -> None:
+    last = Round(1, fault=Fault("no", mends=False), tries=1)
+    assert Round(1, fault=Fault("no", mends=False), tries=2).differs_from(last)
+    assert not Round(1, fault=Fault("no", mends=False), tries=1).differs_from(last)

@@ -1,12 +1,10 @@
 """Who holds a lock by the kernel's list. A list that is real: tests/integration/agent_files."""
 
-import os
-
 import pytest
 
-from gateway.agent.running import Holder, find_holder
+from gateway.agent.running import Holder, device_of, find_holder, mount_in
 
-DEVICE, INODE = os.makedev(0xFE, 0), 2508153
+DEVICE, INODE = (0xFE, 0), 2508153
 HELD = "1: FLOCK  ADVISORY  WRITE 4711 fe:00:2508153 0 EOF"
 
 
@@ -32,6 +30,15 @@ def test_other_lock_is_no_holder(line: str) -> None:
     assert find_holder([line], DEVICE, INODE) is None
 
 
-def test_holder_on_btrfs_is_found_though_its_devices_differ() -> None:
+def test_lock_on_another_tmpfs_is_no_holder() -> None:
     line = HELD.replace("fe:00", "00:1b")
-    assert find_holder([line], os.makedev(0, 0x2F), INODE) == Holder(4711)
+    assert find_holder([line], (0, 0x2F), INODE) is None
+    assert find_holder([line], (0, 0x1B), INODE) == Holder(4711)
+
+
+def test_device_is_that_of_the_files_mount() -> None:
+    mounts = ["28 1 254:0 / / rw - ext4 /dev/vda rw", "29 28 0:25 / /srv rw - tmpfs tmpfs rw", ""]
+    told = "pos:\t0\nmnt_id:\t29\nino:\t2\n"
+    assert device_of(mounts, mount_in(told)) == (0, 25)
+    assert device_of(mounts, "30") is None
+    assert device_of(mounts, mount_in("pos:\t0\n")) is None

@@ -61,7 +61,7 @@ class Disk:
 
     def status(self, now: datetime) -> OwnershipStatus:
         now_ms = round(now.timestamp() * 1000)
-        (only,) = read_statuses(self.settings, self.memories, now_ms)
+        (only,) = read_statuses(self.settings, self.memories.read, now_ms)
         return only
 
 

@@ -38,6 +38,10 @@ def test_settings_have_the_documented_defaults_when_little_is_said(
     assert only.certificate.hook is None
 
 
+def test_mark_that_some_editors_put_before_the_text_is_no_fault(load: Load) -> None:
+    assert load("\ufeff" + GATEWAY + RECORD).ownerships[0].hostname == "relay.example.com"
+
+
 def test_every_key_of_the_record_reaches_the_settings(load: Load) -> None:
     text = """
         [ownership.record]

@@ -1,8 +1,9 @@
-"""Tells systemd how the agent is: ready, alive, about to stop, and a line for `systemctl status`.
+"""Tells systemd how a process is: ready, alive, reloading, about to stop, and a line of status.
 
 Responsible for the datagrams of sd_notify(3) and for how often the watchdog wants to hear. Without
 systemd, or when it does not listen, nothing happens: telling is no reason to fail. Must not: decide
-whether the agent is well. Called by `gateway.agent.service`.
+whether the process is well, or import anything of the gateway: the agent and the server both use
+it, and neither may know the other. Called by `gateway.agent.service` and `gateway.running`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Notifier:
         return None if limit is None else limit / _BEATS_PER_LIMIT
 
     def ready(self, status: str = "") -> None:
-        """The agent is up."""
+        """The process is up, or has reloaded."""
         self._send("READY=1", *_status(status))
 
     def status(self, status: str) -> None:
@@ -45,18 +46,25 @@ class Notifier:
         self._send(*_status(status))
 
     def alive(self) -> None:
-        """The agent still works; nothing is sent without a watchdog."""
+        """The process still works; nothing is sent without a watchdog."""
         if self._watchdog_seconds is not None:
             self._send("WATCHDOG=1")
 
+    def reloading(self, monotonic_us: int) -> None:
+        """The process reads its configuration anew; `ready` says when it has.
+
+        `monotonic_us` is CLOCK_MONOTONIC now: systemd tells by it which reload this answers.
+        """
+        self._send("RELOADING=1", f"MONOTONIC_USEC={monotonic_us}")
+
     def stopping(self, status: str = "") -> None:
-        """The agent is about to end."""
+        """The process is about to end."""
         self._send("STOPPING=1", *_status(status))
 
     def _send(self, *assignments: str) -> None:
         if self._address is None or not assignments:
             return
-        # A full socket or one that is gone loses the datagram: an agent that serves goes on.
+        # A full socket or one that is gone loses the datagram: a process that serves goes on.
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)
             sender.sendto("\n".join(assignments).encode(), self._address)
