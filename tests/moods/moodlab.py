@@ -57,7 +57,7 @@ class MoodLab:
     def stored(self, hostname: str) -> dict[str, str]:
         """The fields of a hostname's document in Redis."""
         with self._redis() as connection:
-            keys = list(connection.scan_iter(match=f"*:host:{hostname}"))
+            keys = list(set(connection.scan_iter(match=f"*:host:{hostname}")))
             fields: Any = connection.hgetall(keys[0]) if keys else {}
         return dict(fields)
 
@@ -75,7 +75,7 @@ class MoodLab:
         """Have an issuance that rests go on now: a test cannot wait for minutes."""
         wait_until(lambda: "lease" not in self.stored(hostname), "it rests")
         with self._redis() as connection:
-            (key,) = connection.scan_iter(match=f"*:host:{hostname}")
+            (key,) = set(connection.scan_iter(match=f"*:host:{hostname}"))
             issuance = self.issuance(hostname)
             issuance["due_at_ms"] = issuance["changed_at_ms"]
             hurried = json.dumps(issuance)

@@ -71,7 +71,7 @@ class KeyringLab:
         """How many sealed values lie in Redis under each key."""
         found: Counter[str] = Counter()
         with redis.Redis.from_url(self.lab.redis.url, decode_responses=True) as connection:
-            for key in connection.scan_iter("*", _type="hash"):
+            for key in set(connection.scan_iter("*", _type="hash")):
                 for value in connection.hgetall(key).values():
                     found.update(key_id for key_id in self._lines if f"v1:{key_id}:" in value)
         return found

@@ -203,7 +203,7 @@ def test_certificate_moved_to_another_hostname_is_not_handed_out(
     foreign, own = theirs.certificate(), mine.certificate()
     moved = stored(service_lab, theirs.hostname)["certificate"]
     with redis.Redis.from_url(service_lab.redis.url, decode_responses=True) as connection:
-        (key,) = connection.scan_iter(match=f"*:host:{mine.hostname}")
+        (key,) = set(connection.scan_iter(match=f"*:host:{mine.hostname}"))
         connection.hset(key, "certificate", moved)
     assert mine.get()["status"] == "pending"
     anew = mine.certificate()
