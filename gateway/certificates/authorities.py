@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gateway import measures
 from gateway.certificates.orders import AuthorityFault, FaultKind
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class Authorities:
             detail = f"the authority at {directory_url} is not in the configuration"
             raise AuthorityFault(FaultKind.NOT_CONFIGURED, detail)
         return listed
+
+    def name_at(self, directory_url: str | None) -> str:
+        """What people call the authority there; one that is not configured is `unknown`."""
+        listed = self._by_url.get(directory_url or "")
+        return measures.UNKNOWN if listed is None else listed.authority.name
 
     async def close(self) -> None:
         """Close every authority's connections; repeatable."""

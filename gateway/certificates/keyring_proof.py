@@ -16,6 +16,8 @@ from gateway.certificates.sealing import KeyringInvalid, SealBroken, key_id_of
 from gateway.store import keys
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gateway.certificates.sealing import Keyring
     from gateway.store.connection import Store
 
@@ -32,12 +34,21 @@ async def prove_keyring(keyring: Keyring, store: Store) -> None:
         StoreUnavailable: nobody can tell.
     """
     await store.set_field_once(keys.KEYRING_KEY, _FIELD, _proof_of(keyring))
-    for proof in (await store.fields(keys.KEYRING_KEY)).values():
+    missing = missing_keys(keyring, (await store.fields(keys.KEYRING_KEY)).values())
+    if missing:
+        text = f"does not hold the key {missing[0]} that this Redis's data is sealed with"
+        raise KeyringInvalid([f"keyring_file {text}"])
+
+
+def missing_keys(keyring: Keyring, proofs: Iterable[str]) -> list[str]:
+    """The ids of the keys that some proofs were made with and that the keyring does not hold."""
+    missing = set()
+    for proof in proofs:
         try:
             keyring.open(proof, purpose=_PURPOSE, bound_to=())
-        except SealBroken as broken:
-            text = f"does not hold the key {key_id_of(proof)} that this Redis's data is sealed with"
-            raise KeyringInvalid([f"keyring_file {text}"]) from broken
+        except SealBroken:
+            missing.add(key_id_of(proof))
+    return sorted(missing)
 
 
 async def proven_keys(store: Store) -> frozenset[str]:

@@ -238,9 +238,13 @@ class Ledger:
         told = StoredHold(until_ms, detail, "")
         await self._keep_until(self._key(SUSPENDED), told, LONGEST_SUSPENSION_MS)
 
-    async def state(self) -> LedgerState:
-        """How far every figure in use is used, and every hold; the account's orders in any case."""
-        found = sorted({*await self._listed(), self._key(Limit.ORDERS)})
+    async def state(self, *, of_account: bool = False) -> LedgerState:
+        """How far every figure in use is used, and every hold; the account's orders in any case.
+
+        `of_account`: only what concerns all of its orders, however much else there is.
+        """
+        own = [self._key(kind) for kind in (Limit.ORDERS, Reach.ACCOUNT, SUSPENDED)]
+        found = sorted({*own, *([] if of_account else await self._listed())})
         read = dict(zip(found, await self._store.values(found), strict=True))
         now_ms = self._now_ms()
         hold_keys = [key for key in found if keys.in_ledger_key(key)[0] in _HOLD_KINDS]

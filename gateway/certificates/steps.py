@@ -131,6 +131,10 @@ class Steps:
             )
             return events.StepBroke(incident_id)
 
+    def authority_name(self, directory_url: str | None) -> str:
+        """What people call the authority there."""
+        return self._authorities.name_at(directory_url)
+
     async def ask_renewal(self, certificate: StoredCertificate) -> StoredCertificate:
         """Ask a certificate's authority when to renew it (RFC 9773); the certificate afterwards."""
         return await self._questions.ask(certificate)

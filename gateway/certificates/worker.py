@@ -14,8 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
+from structlog.contextvars import bind_contextvars, bound_contextvars
 
-from gateway.certificates import agenda, debts, events, machine, renewal
+from gateway import measures, tracing
+from gateway.certificates import agenda, debts, deeds, events, machine, renewal
 from gateway.certificates.agenda import Work
 from gateway.certificates.keys import renewal_id
 from gateway.certificates.leaseholder import Leaseholder
@@ -26,7 +28,9 @@ from gateway.certificates.moves import Moment, Step
 from gateway.certificates.states import Debt, Issuance, State
 from gateway.certificates.turnstile import Turnstile
 from gateway.store.connection import StoreRefused, StoreUnavailable
+from gateway.store.deeds import Actor, Role, acting_as
 from gateway.store.documents import Change, Contended, Document
+from gateway.store.trail import NO_TRAIL
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -37,8 +41,8 @@ if TYPE_CHECKING:
     from gateway.contract.names import ClientId, Hostname
     from gateway.store.clock import SharedClock
     from gateway.store.documents import Documents, Holder
+    from gateway.store.trail import Trail
 
-STOP_BOUND_SECONDS: Final = 6.0
 STORE_RETRY_SECONDS: Final = 1.0
 BROKEN_PAUSE_MS: Final = 60_000
 
@@ -74,7 +78,10 @@ class Worker:
         jitter: Callable[[], float],
         concurrency: int,
         zone_of: Callable[[Hostname], str | None] = lambda _: None,
+        trail: Trail = NO_TRAIL,
     ) -> None:
+        self._actor = Actor(Role.WORKER, name)
+        self._trail = trail
         self._documents = documents
         self._steps = steps
         self._cleaner = cleaner
@@ -91,6 +98,7 @@ class Worker:
         )
         self._timers: dict[Hostname, asyncio.TimerHandle] = {}
         self._stop = asyncio.Event()
+        self._patience_seconds = 0.0
         self._polled_steady_ms = 0
         self._sync_at_steady_ms = clock.steady_ms()
         self.polled = asyncio.Event()
@@ -112,12 +120,17 @@ class Worker:
                     await self._stop.wait()
         under_way = self._turnstile.tasks
         if under_way:
-            await asyncio.wait(under_way, timeout=STOP_BOUND_SECONDS)
+            await asyncio.wait(under_way, timeout=self._patience_seconds)
         for task in under_way:
             task.cancel()
 
-    def stop(self) -> None:
-        """Make `run` end soon; nothing new is begun from now on."""
+    def stop(self, within_seconds: float) -> None:
+        """Make `run` end soon; nothing new is begun from now on.
+
+        `within_seconds`: how long the steps under way may take. What an authority answers later
+        to an order is lost: it is placed again.
+        """
+        self._patience_seconds = within_seconds
         self._stop.set()
         self._turnstile.close()
         for timer in self._timers.values():
@@ -170,9 +183,16 @@ class Worker:
             self._sync_at_steady_ms = steady_ms + SYNC_EVERY_MS
 
     async def _work_in_turn(self, hostname: Hostname) -> None:
+        with tracing.work(hostname), acting_as(self._actor), bound_contextvars(hostname=hostname):
+            await self._work_bounded(hostname)
+
+    async def _work_bounded(self, hostname: Hostname) -> None:
+        """Work on a hostname; whatever comes of it stays with this hostname."""
         try:
             await self._work(hostname)
-        except (LeaseLost, Contended):
+        except (LeaseLost, Contended) as reason:
+            if isinstance(reason, LeaseLost):
+                measures.lease_lost()
             _log.info("work given up", hostname=hostname)
         except StoreUnavailable:
             self._grace.note_outage()
@@ -212,6 +232,7 @@ class Worker:
         holder = document.holder
         if issuance is None or holder is None:
             raise LeaseLost(document.hostname)
+        bind_contextvars(issuance=issuance.issuance_id)
         if issuance.begins_anew and not await self._may_renew(holder, document.hostname):
             pause_ms = renewal.policy_pause_ms(agenda.certificate_of(document))
             due_at_ms = self._clock.now_ms() + pause_ms
@@ -223,9 +244,12 @@ class Worker:
         step = machine.advance(issuance, events.Due(), self._moment())
         while step.command is not None and not self._stop.is_set():
             command, issuance = step.command, step.issuance
-            call = self._steps.carry_out(command, document.hostname, holder, issuance)
-            event = await self._leases.hold(document, call)
-            step = machine.advance(issuance, event, self._moment())
+            state = issuance.state.value
+            with tracing.step(command.value, issuance.issuance_id, state) as span:
+                call = self._steps.carry_out(command, document.hostname, holder, issuance)
+                event = await self._leases.hold(document, call)
+                step = machine.advance(issuance, event, self._moment())
+                tracing.step_ended(span, type(event).__name__, step.issuance.state.value)
             _log.debug(
                 "issuance advanced",
                 hostname=document.hostname,
@@ -261,6 +285,12 @@ class Worker:
                 await self._leases.disown(document.hostname, left)
             raise
         await self._give_back(document, step)
+        self._count_ended(step.issuance, issued=issued)
+        if isinstance(event, events.CertificateFetched):
+            is_renewal = step.issuance.renewal
+            self._trail.note(deeds.of_issued(document, event.certificate, renewal=is_renewal))
+        elif step.issuance.state is State.FAILED:
+            self._trail.note(deeds.of_failed(document, step.issuance))
         if issued:
             self._pace.issued(self._clock.now_ms() - step.issuance.begun_at_ms)
             authority = step.issuance.directory_url
@@ -328,6 +358,15 @@ class Worker:
             return self._leases.change(current, fields, keep=False)
 
         return await self._leases.write(document, decide)
+
+    def _count_ended(self, issuance: Issuance, *, issued: bool) -> None:
+        authority = self._steps.authority_name(issuance.directory_url or issuance.failed_at)
+        if issued:
+            measures.issuance_ended(authority, "issued")
+            seconds = (self._clock.now_ms() - issuance.begun_at_ms) / 1000
+            measures.issued_within(authority, seconds)
+        elif issuance.state is State.FAILED and issuance.reason is not None:
+            measures.issuance_ended(authority, issuance.reason.value)
 
     def _moment(self) -> Moment:
         return Moment(self._clock.now_ms(), self._jitter())

@@ -21,6 +21,7 @@ import dns.rcode
 import dns.rdatatype
 import structlog
 
+from gateway import measures, tracing
 from gateway.dns.errors import (
     DnsFault,
     NoReply,
@@ -80,7 +81,7 @@ class Exchange:
         `deadline` is a loop time. Raises: Unreachable, NoReply, ReplyInvalid, TsigRejected.
         """
         loop = asyncio.get_running_loop()
-        started = loop.time()
+        started, began = loop.time(), measures.moment()
         if peer.key is not None:
             request.use_tsig(peer.key.for_signing(), fudge=peer.fudge_seconds)
         result = "cancelled"
@@ -97,6 +98,17 @@ class Exchange:
             result = type(fault).__name__
             raise
         finally:
+            seconds = measures.moment() - began
+            measures.dns_asked(peer.zone, _kind_of(request), _outcome(result), seconds)
+            tracing.dns_asked(
+                peer.zone,
+                _kind_of(request),
+                to_text(request.sections[0][0].name),
+                (peer.endpoint.host, peer.endpoint.port),
+                over.value,
+                result,
+                seconds,
+            )
             _log.debug(
                 "dns exchange",
                 server=str(peer.endpoint),
@@ -104,7 +116,7 @@ class Exchange:
                 over=over.value,
                 asked=_summary(request),
                 result=result,
-                ms=round((loop.time() - started) * 1000, 1),
+                ms=round(seconds * 1000, 1),
             )
         return reply
 
@@ -190,6 +202,15 @@ def _is_literal(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _outcome(result: str) -> str:
+    """As figures have it: rcodes without a name, of which a server may choose any, are one."""
+    return "OTHER" if result.isdigit() else result
+
+
+def _kind_of(request: dns.message.Message) -> str:
+    return "update" if request.opcode() == dns.opcode.UPDATE else "query"
 
 
 def _summary(request: dns.message.Message) -> str:

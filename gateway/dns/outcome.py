@@ -37,7 +37,8 @@ class Outcome:
     `record` is what the zone holds now for the owner (CREATED, UPDATED, UNCHANGED). `found` is all
     that lies at the name (CONFLICT, OURS), or what a wildcard answers for one that is free (FREE);
     `marked`: a marker of any owner is among it. `unknown`: FAILED, and a change may have been made.
-    `detail` is one sentence for a person.
+    `detail` is one sentence for a person. `short`: UNAVAILABLE, but not by the zone's fault: this
+    process may open no socket more.
     """
 
     kind: OutcomeKind
@@ -47,3 +48,4 @@ class Outcome:
     marked: bool = False
     retry_after_seconds: float | None = None
     unknown: bool = False
+    short: bool = False

@@ -16,6 +16,7 @@ from gateway.dns.errors import (
     DnsFault,
     Misplaced,
     OutcomeUnknown,
+    OutOfFiles,
     ReplyUnsigned,
     ServerRefused,
     TsigRejected,
@@ -239,4 +240,5 @@ def _failed(fault: DnsFault) -> Outcome:
         fault.detail,
         retry_after_seconds=fault.retry_after_seconds,
         unknown=isinstance(fault, OutcomeUnknown),
+        short=isinstance(fault, OutOfFiles),
     )

@@ -22,6 +22,7 @@ import dns.rdataset
 from dns.rcode import Rcode
 from dns.rdatatype import RdataType
 
+from gateway import measures
 from gateway.dns.errors import (
     DnsFault,
     NoReply,
@@ -85,6 +86,20 @@ async def read_zone(exchange: Exchange, zone: Zone, bounds: Bounds | None = None
 
 
 async def _read_from(exchange: Exchange, zone: Zone, bounds: Bounds) -> Contents:
+    began = measures.moment()
+    result = "cancelled"
+    try:
+        contents = await _transferred(exchange, zone, bounds)
+        result = "NOERROR"
+    except DnsFault as fault:
+        result = type(fault).__name__
+        raise
+    finally:
+        measures.dns_asked(zone.name, "transfer", result, measures.moment() - began)
+    return contents
+
+
+async def _transferred(exchange: Exchange, zone: Zone, bounds: Bounds) -> Contents:
     peer = Peer.primary_of(zone)
     request = dns.message.make_query(zone.apex, RdataType.AXFR, flags=0)
     request.use_tsig(zone.key.for_signing())

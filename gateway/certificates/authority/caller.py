@@ -7,15 +7,17 @@ Called by `client`, `account` and `registrar`, in the threads of `threads`.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
 import structlog
 
+from gateway import measures, tracing
 from gateway.certificates.authority.faults import Operation, again, fault_of, senseless
 from gateway.certificates.authority.network import Network, NoNonce, Post
-from gateway.certificates.authority.replies import Reply
+from gateway.certificates.authority.replies import Reply, one_line
+from gateway.certificates.authority.settings import origin_of
 from gateway.certificates.authority.signing import Signer
 from gateway.certificates.orders import AuthorityFault, FaultKind
 
@@ -33,9 +35,11 @@ _log = structlog.get_logger(__name__)
 
 
 class Caller:
-    """Makes calls to the CA whose directory is at `directory_url`.
+    """Makes calls to the CA whose directory is at `directory_url`, called `name` by people.
 
-    Each call is bounded as a whole, whatever it consists of.
+    Each call is bounded as a whole, whatever it consists of. Nothing is asked that lies at another
+    origin than the directory and `origins` (as `settings.origin_of` has them): whoever answers for
+    the CA could else have the gateway send requests into the operator's own network.
     """
 
     def __init__(
@@ -43,11 +47,15 @@ class Caller:
         network: Network,
         directory_url: str,
         *,
+        name: str,
+        origins: Iterable[str] = (),
         now_utc: Callable[[], datetime],
         monotonic: Callable[[], float],
     ) -> None:
         self._network = network
         self._directory_url = directory_url
+        self._name = name
+        self._origins = {origin_of(directory_url), *origins}
         self._now_utc = now_utc
         self._monotonic = monotonic
         self._lock = threading.Lock()
@@ -78,6 +86,7 @@ class Caller:
     def get(self, operation: Operation, url: str) -> Reply:
         """Read an unsigned resource; answers the CA's 2xx, raises AuthorityFault for all else."""
         deadline = self._monotonic() + CALL_SECONDS
+        self._demand_own(url)
         return self._logged(operation, lambda: self._network.get(url, deadline))
 
     def call(
@@ -97,12 +106,22 @@ class Caller:
         directory = self._known_directory(deadline)
         target = _entry(directory, operation) if url is None else url
         post = Post(target, payload, signer, directory["newNonce"], accept)
+        self._demand_own(post.url)
+        self._demand_own(post.new_nonce_url)
         try:
             return self._logged(operation, lambda: self._post(post, deadline))
         except AuthorityFault as fault:
             if fault.http_status in _MOVED:
                 self._directory_until = float("-inf")
             raise
+
+    def _demand_own(self, url: str) -> None:
+        origin = origin_of(url)
+        if origin not in self._origins:
+            raise AuthorityFault(
+                FaultKind.SERVER_ERROR,
+                f"it names a URL at {one_line(origin)}: list that in acme.origins if it is its own",
+            )
 
     def _post(self, post: Post, deadline: float) -> Reply:
         try:
@@ -157,7 +176,10 @@ class Caller:
             outcome = fault.kind.value
             raise
         finally:
-            ms = round((self._monotonic() - began) * 1000)
+            seconds = self._monotonic() - began
+            measures.acme_asked(self._name, operation.value, outcome, seconds)
+            tracing.acme_asked(self._name, operation.value, outcome, status, seconds)
+            ms = round(seconds * 1000)
             _log.debug(
                 "call to the CA", method=operation.value, status=status, ms=ms, outcome=outcome
             )

@@ -90,7 +90,12 @@ class Authority:
             monotonic=monotonic,
         )
         self._caller = Caller(
-            self._network, settings.directory_url, now_utc=now_utc, monotonic=monotonic
+            self._network,
+            settings.directory_url,
+            name=settings.name,
+            origins=settings.origins,
+            now_utc=now_utc,
+            monotonic=monotonic,
         )
         self._threads = Threads(threads)
         # One reason may concern every certificate that there is.

@@ -5,8 +5,12 @@ Called by the wiring, which makes it of the configuration.
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
 
 from gateway.certificates.authority.signing import ExternalAccountBinding
+
+_DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +19,7 @@ class AuthoritySettings:
 
     `name` is what the operator calls it. `profile` is sent with every order; `preferred_chain` is
     the common name of the issuer at the top of the chain that is wanted where the CA offers
-    several.
+    several. `origins` are others than the directory's that the CA's URLs may have.
     """
 
     directory_url: str
@@ -27,6 +31,7 @@ class AuthoritySettings:
     name: str
     profile: str | None = None
     preferred_chain: str | None = None
+    origins: tuple[str, ...] = ()
 
     @property
     def binding(self) -> ExternalAccountBinding | None:
@@ -34,3 +39,17 @@ class AuthoritySettings:
         if self.eab_key_id is None or self.eab_hmac_key is None:
             return None
         return ExternalAccountBinding(self.eab_key_id, self.eab_hmac_key)
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a URL (RFC 6454, section 4), as one text to compare by.
+
+    Of what is no URL, the text itself, which is no origin.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    except ValueError:
+        return url
+    host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}:{port}"

@@ -170,6 +170,7 @@ def deactivate(pebble: PebbleProcess, store: MemoryAccountStore) -> None:
     caller = Caller(
         network,
         pebble.directory_url,
+        name="ca",
         now_utc=lambda: datetime.now(UTC),
         monotonic=time.monotonic,
     )

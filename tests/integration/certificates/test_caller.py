@@ -11,6 +11,7 @@ import pytest
 from gateway.certificates.authority.caller import AWAY_SECONDS, DIRECTORY_SECONDS, Caller
 from gateway.certificates.authority.faults import Operation
 from gateway.certificates.authority.network import Network
+from gateway.certificates.authority.settings import origin_of
 from gateway.certificates.orders import AuthorityFault, FaultKind
 from tests.integration.certificates.scripted import (
     NEW_NONCE,
@@ -49,7 +50,7 @@ def timed_network(clock: Clock) -> Iterator[Network]:
 
 
 def new_caller(network: Network, ca: ScriptedCa, clock: Clock) -> Caller:
-    return Caller(network, f"{ca.url}/dir", now_utc=lambda: NOW, monotonic=clock)
+    return Caller(network, f"{ca.url}/dir", name="ca", now_utc=lambda: NOW, monotonic=clock)
 
 
 def test_directory_is_read_once_an_hour(timed_network: Network, clock: Clock) -> None:
@@ -103,7 +104,9 @@ def test_directory_that_is_away_is_asked_for_once_by_many_threads() -> None:
         user_agent="gateway-tests/1", ca_bundle=None, connections=8, monotonic=time.monotonic
     )
     with ScriptedListener() as listener, ThreadPoolExecutor(8) as pool:
-        caller = Caller(network, listener.url, now_utc=lambda: NOW, monotonic=time.monotonic)
+        caller = Caller(
+            network, listener.url, name="ca", now_utc=lambda: NOW, monotonic=time.monotonic
+        )
         asked = [pool.submit(caller.url_of, Operation.NEW_ORDER) for _ in range(8)]
         # Twice, since an idle connection ends like that; then it is the fault of all.
         listener.cut_off()
@@ -200,3 +203,43 @@ def test_conflict_keeps_the_words_of_the_ca(timed_network: Network, clock: Clock
     assert caught.value.kind is FaultKind.MALFORMED
     assert caught.value.detail == "alreadyReplaced: replaced before"
     assert caught.value.problem_type == "alreadyReplaced"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://169.254.169.254/latest/meta-data",
+        "https://127.0.0.1:6379/",
+        "http://localhost/",
+        "//other.example/",
+        "file:///etc/passwd",
+        "no url",
+        "http://[::1",
+    ],
+)
+def test_url_at_another_origin_is_not_asked(timed_network: Network, clock: Clock, url: str) -> None:
+    with scripted_ca([]) as ca:
+        ca.steps += [directory(ca)]
+        caller = new_caller(timed_network, ca, clock)
+        for ask in (
+            lambda: caller.get(Operation.RENEWAL_INFO, url),
+            lambda: caller.call(Operation.READ_ORDER, url, READ, SIGNER),
+        ):
+            with pytest.raises(AuthorityFault, match=r"acme\.origins") as caught:
+                ask()
+            assert caught.value.kind is FaultKind.SERVER_ERROR
+        assert [seen.path for seen in ca.seen] == ["/dir"]
+
+
+def test_url_at_an_origin_that_is_listed_is_asked(timed_network: Network, clock: Clock) -> None:
+    with scripted_ca([]) as files, scripted_ca([]) as ca:
+        files.steps += [answer(200, b"{}")]
+        caller = Caller(
+            timed_network,
+            f"{ca.url}/dir",
+            name="ca",
+            origins=[origin_of(files.url)],
+            now_utc=lambda: NOW,
+            monotonic=clock,
+        )
+        assert caller.get(Operation.RENEWAL_INFO, f"{files.url}/renewal").is_success

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from gateway import measures
 from gateway.certificates import events, machine
 from gateway.certificates.cleanup import Payment
 from gateway.certificates.events import Command
@@ -48,6 +49,9 @@ class Refused:
 
     async def give_back(self, _: Hostname, __: Holder, issuance: Issuance) -> None:
         self.given_back.append(issuance)
+
+    def authority_name(self, _: str | None) -> str:
+        return "ca"
 
 
 class Paying:
@@ -90,7 +94,7 @@ async def working(store: Store, steps: Refused, *, is_allowed: bool) -> AsyncIte
         concurrency=2,
     )
     yield worker
-    worker.stop()
+    worker.stop(within_seconds=10)
     await worker.run()
 
 
@@ -169,3 +173,44 @@ async def test_nothing_comes_back_once_the_csr_may_have_been_sent(
         after = await worked_on(store, worker, hostname, sent)
     assert after.state is State.FAILED
     assert steps.given_back == []
+
+
+class ReleasedMeanwhile(Refused):
+    """Steps that find the hostname released under their feet."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._documents = Documents(store)
+
+    async def carry_out(self, _: Command, *of: object) -> events.Event:
+        change = Change({"issuance": None, "lease": None}, touches_due=True)
+        await self._documents.change(cast("Hostname", of[0]), lambda _: change)
+        return REFUSED
+
+
+async def figure(name: str, **labels: str) -> float:
+    return measures.REGISTRY.get_sample_value(name, labels) or 0
+
+
+async def test_order_that_came_to_nothing_is_counted_by_its_reason(
+    store: Store, hostname: Hostname
+) -> None:
+    name, labels = "gateway_issuances_ended_total", {"authority": "ca"}
+    labels["outcome"] = "authority-refused"
+    before = await figure(name, **labels)
+    async with working(store, Refused(), is_allowed=True) as worker:
+        await worked_on(store, worker, hostname, under_way(State.ORDERED))
+        await read_until(lambda: figure(name, **labels), lambda now: now > before, LIMIT_SECONDS)
+
+
+async def test_hostname_given_up_in_the_middle_is_counted(store: Store, hostname: Hostname) -> None:
+    before = await figure("gateway_leases_lost_total")
+    fields = {"holder": HOLDER, "issuance": under_way(State.ORDERED).to_json()}
+    await Documents(store).change(hostname, lambda _: Change(fields))
+    async with working(store, ReleasedMeanwhile(store), is_allowed=True) as worker:
+        worker.kick(hostname, HOLDER.client_id)
+        await read_until(
+            lambda: figure("gateway_leases_lost_total"),
+            lambda now: now > before,
+            LIMIT_SECONDS,
+        )

@@ -8,7 +8,9 @@ import redis
 from gateway.contract.names import AppId, ClientId, Hostname
 from gateway.store.connection import Store, StoreRefused, Swap
 from gateway.store.documents import Change, Document, Documents, Holder
+from gateway.store.keys import host_key
 from gateway.store.nodes import MAX_CONNECTIONS
+from tests.lab.process import read_until
 from tests.lab.redis import RedisProcess
 
 HOLDER = Holder(ClientId("c"), AppId("a"))
@@ -168,6 +170,38 @@ async def test_more_calls_than_connections_wait_for_their_turn(
     held = await asyncio.gather(*(hold(documents, name) for name in names))
     assert [document.hostname for document in held] == names
     await asyncio.gather(*(release(documents, name) for name in names))
+
+
+async def test_some_fields_of_hostnames_on_all_nodes_are_read_at_once(
+    store: Store, documents: Documents, fresh_label: str
+) -> None:
+    names = hostnames(fresh_label, 150)
+    await asyncio.gather(*(hold(documents, name) for name in names))
+    hosts = [host_key(name) for name in names]
+    found = await store.some_fields_of_each([*hosts, host_key("nobody")], ("holder", "record"))
+    assert [each and set(each) for each in found] == [*([{"holder"}] * len(names)), {}]
+    await asyncio.gather(*(release(documents, name) for name in names))
+
+
+async def test_hostname_that_is_due_the_longest_is_found_among_all(
+    documents: Documents, fresh_label: str
+) -> None:
+    names = hostnames(fresh_label, 3)
+    for after_ms, name in enumerate(names):
+        await hold(documents, name, 5 + after_ms)
+    first_ms = await documents.first_due_ms(NOW_MS)
+    # Other tests may have left what is due for ever.
+    assert first_ms is not None
+    assert first_ms <= 5
+    await release(documents, *names)
+
+
+async def test_turn_is_one_callers_until_it_has_ended(store: Store, fresh_label: str) -> None:
+    key = f"gw:turn:{fresh_label}"
+    assert await store.take_turn(key, 60_000)
+    assert not await store.take_turn(key, 60_000)
+    await store.put(key, "1", 1)
+    await read_until(lambda: store.take_turn(key, 1), lambda taken: taken)
 
 
 async def test_change_sent_twice_is_made_once(redis_server: RedisProcess, fresh_label: str) -> None:

@@ -1,0 +1,209 @@
+"""The census: what all hostnames together come to, for the figures of `http.metrics`.
+
+Responsible for which figures there are and how a hostname counts in them. Pure: `Tally` is fed one
+document's fields after the other, and of each field only what is counted is looked at. A document
+that this release cannot read is counted as such and stops nothing.
+Must not: read Redis; `certificates.enumerator` does, and keeps the result there.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from gateway.certificates.states import DebtKind, State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+COUNTED_FIELDS: Final = (
+    *("version", "holder", "record", "claim", "certificate", "issuance", "debts"),
+)
+"""The fields of a document that `Tally.add` takes."""
+
+_DAY_MS: Final = 86_400_000
+_DAYS: Final = (0, 1, 3, 7, 14, 30, 60)
+DAYS_LEFT: Final = ("expired", *(f"under-{days}" for days in _DAYS[1:]), f"{_DAYS[-1]}-or-more")
+"""How many days a certificate has left: each counts once, in the first that holds."""
+
+_BOUNDS_MS: Final = tuple(days * _DAY_MS for days in _DAYS)
+_LATEST: Final = 1 << 53
+"""No count and no time is larger: what is would not be a number in JSON everywhere."""
+
+_NEAR_END_TENTH: Final = 9
+"""Past nine tenths of its lifetime no authority's window delays a renewal: it has failed so far."""
+
+
+class CensusUnreadable(ValueError):
+    """What is stored is not a census of this form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """What was counted. Times are epoch milliseconds; `None`: there is none of that kind.
+
+    `taken_at_ms` is when the walk began, `took_ms` how long it went on. `renewals_due` are
+    certificates past the time of their renewal and not renewed yet, `near_end` those among them
+    that have a tenth of their lifetime left, or nothing. `oldest_issuance_ms` is since when the
+    longest unfinished issuance is under way or waits.
+    """
+
+    taken_at_ms: int
+    took_ms: int
+    documents: int
+    unreadable: int
+    records: int
+    claims: int
+    certificates: Mapping[str, int]
+    earliest_end_ms: int | None
+    renewals_due: int
+    near_end: int
+    issuances: Mapping[str, int]
+    oldest_issuance_ms: int | None
+    debts: Mapping[str, int]
+
+    def to_text(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, stored: str) -> Census:
+        """The inverse of `to_text`; unknown fields are left out. Raises CensusUnreadable."""
+        try:
+            told = json.loads(stored)
+            values = {each.name: told[each.name] for each in fields(cls)}
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise CensusUnreadable from None
+        for name, value in values.items():
+            wanted = _COUNTS.get(name)
+            if wanted is None:
+                is_right = _is_count(value) or (value is None and name in _MAY_BE_NONE)
+            else:
+                is_right = isinstance(value, dict) and value.keys() == wanted
+                is_right = is_right and all(map(_is_count, value.values()))
+            if not is_right:
+                raise CensusUnreadable
+        return cls(**values)
+
+
+_MAY_BE_NONE: Final = {"earliest_end_ms", "oldest_issuance_ms"}
+_COUNTS: Final = {
+    "certificates": set(DAYS_LEFT),
+    "issuances": {state.value for state in State} - {State.ISSUED.value},
+    "debts": {kind.value for kind in DebtKind},
+}
+
+
+class Tally:
+    """Counts documents as they are at `now_ms`; a census is what it comes to."""
+
+    def __init__(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self._seen: Counter[str] = Counter()
+        self._certificates = dict.fromkeys(DAYS_LEFT, 0)
+        self._issuances = dict.fromkeys(sorted(_COUNTS["issuances"]), 0)
+        self._debts = dict.fromkeys(sorted(_COUNTS["debts"]), 0)
+        self._earliest_end_ms: int | None = None
+        self._oldest_issuance_ms: int | None = None
+
+    def add(self, found: Mapping[str, str] | None) -> None:
+        """Count one document by its `COUNTED_FIELDS`; None is something else in its place.
+
+        One without a version was dropped since its name was read, and is not counted.
+        """
+        if found is not None and "version" not in found:
+            return
+        self._seen["documents"] += 1
+        try:
+            self._add(found)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            self._seen["unreadable"] += 1
+
+    def census(self, ended_at_ms: int) -> Census:
+        """What was counted, at the end of the walk."""
+        return Census(
+            taken_at_ms=self._now_ms,
+            took_ms=max(0, ended_at_ms - self._now_ms),
+            documents=self._seen["documents"],
+            unreadable=self._seen["unreadable"],
+            records=self._seen["records"],
+            claims=self._seen["claims"],
+            certificates=self._certificates,
+            earliest_end_ms=self._earliest_end_ms,
+            renewals_due=self._seen["renewals_due"],
+            near_end=self._seen["near_end"],
+            issuances=self._issuances,
+            oldest_issuance_ms=self._oldest_issuance_ms,
+            debts=self._debts,
+        )
+
+    def _add(self, found: Mapping[str, str] | None) -> None:
+        if found is None:
+            raise TypeError
+        # All that may be unreadable comes first: a document counts in its figures, or in none.
+        issuance = _table(found.get("issuance"))
+        certificate = _table(found.get("certificate"))
+        debts = [DebtKind(debt["kind"]) for debt in json.loads(found.get("debts", "[]"))]
+        state = None if issuance is None else State(issuance["state"])
+        since_ms = None if issuance is None else _since_ms(issuance)
+        times = None if certificate is None else _times(certificate)
+        if state is not None and since_ms is not None:
+            self._issuances[state.value] += 1
+            self._oldest_issuance_ms = _earlier(self._oldest_issuance_ms, since_ms)
+        if times is not None:
+            barred = issuance is not None and issuance.get("barred") is True
+            self._add_certificate(*times, renews="holder" in found and not barred)
+        for kind in debts:
+            self._debts[kind.value] += 1
+        self._seen["records"] += "record" in found
+        self._seen["claims"] += "claim" in found
+
+    def _add_certificate(self, from_ms: int, until_ms: int, renew_ms: int, *, renews: bool) -> None:
+        left_ms = until_ms - self._now_ms
+        self._certificates[_bucket(left_ms)] += 1
+        if left_ms > 0:
+            self._earliest_end_ms = _earlier(self._earliest_end_ms, until_ms)
+        if renews and renew_ms <= self._now_ms:
+            self._seen["renewals_due"] += 1
+            near_ms = from_ms + (until_ms - from_ms) * _NEAR_END_TENTH // 10
+            self._seen["near_end"] += near_ms <= self._now_ms
+
+
+def _table(text: str | None) -> dict[str, Any] | None:
+    found = None if text is None else json.loads(text)
+    if found is not None and not isinstance(found, dict):
+        raise TypeError
+    return found
+
+
+def _times(certificate: Mapping[str, Any]) -> tuple[int, int, int]:
+    """From when until when it is valid, and when its renewal starts."""
+    names = ("valid_from_ms", "valid_until_ms", "renew_at_ms")
+    from_ms, until_ms, renew_ms = (_time(certificate[name]) for name in names)
+    return from_ms, until_ms, renew_ms
+
+
+def _since_ms(issuance: Mapping[str, Any]) -> int:
+    """Since when it is under way: a wait or a failure since then does not make it younger."""
+    return min(_time(issuance["begun_at_ms"]), _time(issuance["changed_at_ms"]))
+
+
+def _time(value: object) -> int:
+    if type(value) is not int or not 0 <= value < _LATEST:
+        raise TypeError
+    return value
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value < _LATEST
+
+
+def _earlier(one_ms: int | None, other_ms: int) -> int:
+    return other_ms if one_ms is None else min(one_ms, other_ms)
+
+
+def _bucket(left_ms: int) -> str:
+    return DAYS_LEFT[0 if left_ms <= 0 else bisect_right(_BOUNDS_MS, left_ms)]

@@ -1,0 +1,101 @@
+"""Takes the census: a paced walk over all documents, by one process of all at a time.
+
+Responsible for whose turn it is, for the pages and the pauses between them, and for the result in
+Redis, which every process shows. A hundred thousand documents take about a minute and never more
+of the event loop than one page; Redis gives a few thousand of them a second, and answers others in
+between. Whoever dies in the middle is followed by the next one when its turn has lapsed.
+Must not: know what is counted; `census` does. Called by `gateway.figures`.
+
+To keep the figures with every change of a document was the alternative: each writer would have to
+know them all, and one forgotten branch, or a key deleted by hand, would leave them wrong for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from gateway.certificates.census import COUNTED_FIELDS, Census, CensusUnreadable, Tally
+from gateway.store import keys
+from gateway.store.documents import READ_AT_ONCE
+
+if TYPE_CHECKING:
+    from gateway.contract.names import Hostname
+    from gateway.store.clock import SharedClock
+    from gateway.store.connection import Store
+    from gateway.store.documents import Documents
+
+KEPT_MS: Final = 7 * 24 * 3_600_000
+PAUSE_SECONDS: Final = 0.1
+EXTEND_EVERY_PAGES: Final = 20
+"""A page and its pause take a fifth of a second at worst: well within a turn of 15 seconds."""
+
+LEAST_TURN_MS: Final = 15_000
+
+_log = structlog.get_logger(__name__)
+
+
+class Enumerator:
+    """Counts all documents, `interval_seconds` after the last count by anybody ended at the least.
+
+    Every method raises StoreUnavailable and StoreRefused.
+    """
+
+    def __init__(
+        self, store: Store, documents: Documents, clock: SharedClock, *, interval_seconds: int
+    ) -> None:
+        self._store = store
+        self._documents = documents
+        self._clock = clock
+        self._interval_ms = interval_seconds * 1000
+        self._is_told_unreadable = False
+
+    async def take_if_due(self) -> Census | None:
+        """Count, if it is worth it by now and nobody else does: what was counted, else None."""
+        if not await self._store.take_turn(keys.CENSUS_TURN_KEY, self._turn_ms):
+            return None
+        census = await self._walk()
+        await self._store.put(keys.CENSUS_KEY, census.to_text(), KEPT_MS)
+        await self._store.put(keys.CENSUS_TURN_KEY, "1", self._interval_ms)
+        _log.debug("census taken", documents=census.documents, ms=census.took_ms)
+        return census
+
+    async def last(self) -> Census | None:
+        """What was last counted, by whichever process; None where nothing was, lately."""
+        (stored,) = await self._store.values([keys.CENSUS_KEY])
+        if stored is None:
+            return None
+        try:
+            return Census.from_text(stored)
+        except CensusUnreadable:
+            if not self._is_told_unreadable:
+                _log.warning("the stored census is unreadable, the next one takes its place")
+                self._is_told_unreadable = True
+            return None
+
+    @property
+    def _turn_ms(self) -> int:
+        return max(self._interval_ms, LEAST_TURN_MS)
+
+    async def _walk(self) -> Census:
+        tally = Tally(self._clock.now_ms())
+        page: list[Hostname] = []
+        pages = 0
+        async for hostname in self._documents.all_hostnames():
+            page.append(hostname)
+            if len(page) == READ_AT_ONCE:
+                await self._count(page, tally)
+                page = []
+                pages += 1
+                if pages % EXTEND_EVERY_PAGES == 0:
+                    await self._store.put(keys.CENSUS_TURN_KEY, "1", self._turn_ms)
+                await asyncio.sleep(PAUSE_SECONDS)
+        await self._count(page, tally)
+        return tally.census(self._clock.now_ms())
+
+    async def _count(self, page: list[Hostname], tally: Tally) -> None:
+        hosts = [keys.host_key(hostname) for hostname in page]
+        for found in await self._store.some_fields_of_each(hosts, COUNTED_FIELDS):
+            tally.add(found)

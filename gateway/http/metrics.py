@@ -1,0 +1,65 @@
+"""The pages of the metrics listener: `/metrics`, and health beside it.
+
+Responsible for the formats: Prometheus' own text, or OpenMetrics for whoever accepts it. The page
+is made from what is in memory, so a Redis that hangs delays no scrape. Must not: gather figures;
+`measures` has them, and `gateway.figures` looks after those that have to be read. Called by
+`gateway.metering`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client.exposition import choose_encoder
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, Router
+
+from gateway import measures
+from gateway.http.health import HealthPages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+
+    from gateway.http.health import Monitor
+
+
+def build_metrics_app(monitor: Callable[[], Monitor]) -> Starlette:
+    """The application; `monitor` answers the one that watches the parts of now."""
+
+    async def metrics(request: Request) -> Response:
+        watching = monitor()
+        parts = [(part.name, part.kind, state == "up") for part, state in watching.states()]
+        measures.health_seen(parts, ready=watching.report()[0])
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(
+            encode(measures.REGISTRY), media_type=None, headers={"Content-Type": content_type}
+        )
+
+    async def alive(request: Request) -> Response:
+        return await HealthPages(monitor()).alive(request)
+
+    async def ready(request: Request) -> Response:
+        return await HealthPages(monitor()).ready(request)
+
+    app = Starlette(
+        routes=[
+            Route("/metrics", metrics, methods=["GET"]),
+            Route("/healthz", alive, methods=["GET"]),
+            Route("/readyz", ready, methods=["GET"]),
+        ],
+        exception_handlers={404: _not_found, 405: _not_allowed},
+    )
+    router: Router = app.router
+    router.redirect_slashes = False
+    return app
+
+
+async def _not_found(_: Request, __: Exception) -> Response:
+    return JSONResponse({"text": "There are /metrics, /healthz and /readyz here."}, 404)
+
+
+async def _not_allowed(_: Request, __: Exception) -> Response:
+    return JSONResponse({"text": "The method must be GET."}, 405, headers={"Allow": "GET"})

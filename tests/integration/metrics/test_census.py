@@ -1,0 +1,115 @@
+"""The walk over all documents on a real Redis: in pages, by one at a time, shown by all."""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import pytest
+import redis.asyncio as aioredis
+
+from gateway.certificates.census import COUNTED_FIELDS
+from gateway.certificates.enumerator import Enumerator
+from gateway.contract.names import Hostname
+from gateway.store import keys
+from gateway.store.clock import SharedClock
+from gateway.store.connection import Store
+from gateway.store.documents import READ_AT_ONCE, Change, Documents
+from gateway.wiring import now_ms, steady_ms
+from tests.lab.redis import RedisProcess, start_redis
+
+INTERVAL_SECONDS = 3600
+DAY_MS = 86_400_000
+
+
+class WatchedStore(Store):
+    """Remembers how many documents were asked for at once."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.pages: list[int] = []
+
+    async def some_fields_of_each(
+        self, keys: Sequence[str], names: Sequence[str]
+    ) -> list[dict[str, str] | None]:
+        self.pages.append(len(keys))
+        return await super().some_fields_of_each(keys, names)
+
+
+@pytest.fixture(scope="module")
+def own_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
+    """A Redis of its own: all that it holds is counted."""
+    server = start_redis(tmp_path_factory.mktemp("census"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def store(own_redis: RedisProcess) -> AsyncIterator[WatchedStore]:
+    """On an empty Redis."""
+    client = aioredis.Redis.from_url(own_redis.url)
+    await client.flushall()
+    await client.aclose()
+    store = WatchedStore(own_redis.url)
+    yield store
+    await store.close()
+
+
+def enumerator(store: Store) -> Enumerator:
+    clock = SharedClock(store, now_ms, steady_ms)
+    return Enumerator(store, Documents(store), clock, interval_seconds=INTERVAL_SECONDS)
+
+
+async def hold_certificate(store: Store, hostname: str, left_ms: int) -> None:
+    at_ms = now_ms()
+    certificate = {
+        "valid_from_ms": at_ms - DAY_MS,
+        "valid_until_ms": at_ms + left_ms,
+        "renew_at_ms": at_ms + left_ms,
+    }
+    change = Change({"certificate": certificate}, touches_due=False)
+    await Documents(store).change(Hostname(hostname), lambda _: change)
+
+
+async def test_all_documents_are_counted_in_pages(store: WatchedStore) -> None:
+    count = 2 * READ_AT_ONCE + 1
+    for number in range(count):
+        await hold_certificate(store, f"h{number}.example.test", 40 * DAY_MS)
+    census = await enumerator(store).take_if_due()
+    assert census is not None
+    assert census.certificates["under-60"] == count
+    assert max(store.pages) <= READ_AT_ONCE
+    assert sum(store.pages) == count
+
+
+async def test_what_one_has_counted_every_process_shows(store: WatchedStore) -> None:
+    counted = await enumerator(store).take_if_due()
+    assert counted is not None
+    assert await enumerator(store).take_if_due() is None
+    assert await enumerator(store).last() == counted
+
+
+async def test_something_else_under_a_documents_key_is_counted_as_unreadable(
+    store: WatchedStore,
+) -> None:
+    await store.put(keys.host_key("text.example.test"), "no hash", 60_000)
+    census = await enumerator(store).take_if_due()
+    assert census is not None
+    assert (census.documents, census.unreadable) == (1, 1)
+
+
+@pytest.mark.parametrize("spoiled", ["{}", "no JSON", json.dumps({"documents": -1})])
+async def test_altered_census_is_not_shown_and_the_next_one_takes_its_place(
+    store: WatchedStore, spoiled: str
+) -> None:
+    await store.put(keys.CENSUS_KEY, spoiled, 60_000)
+    one = enumerator(store)
+    assert await one.last() is None
+    counted = await one.take_if_due()
+    assert await one.last() == counted
+
+
+async def test_only_what_is_counted_is_read_of_a_document(store: WatchedStore) -> None:
+    await hold_certificate(store, "fields.example.test", DAY_MS)
+    key = keys.host_key("fields.example.test")
+    (found,) = await store.some_fields_of_each([key], COUNTED_FIELDS)
+    assert found is not None
+    assert found.keys() == {"version", "certificate"}
