@@ -21,11 +21,13 @@ from gateway.contract import (
     compile_allowance,
     compile_patterns,
 )
+from gateway.holdings.own_certificate import THE_GATEWAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gateway.access.clients import Client, ClientStore
+    from gateway.access.limits import CallRates
     from gateway.contract import AllowedAddresses, DnsRecord, HostnamePatterns
     from gateway.contract.names import CredentialId, Hostname
     from gateway.store.documents import Holder
@@ -69,8 +71,13 @@ class Gate:
     """Authenticates callers. `admin_digest` is the SHA-256 of the admin token, in hex."""
 
     def __init__(
-        self, clients: ClientStore, admin_digest: str | None, now_ms: Callable[[], int]
+        self,
+        clients: ClientStore,
+        admin_digest: str | None,
+        rates: CallRates,
+        now_ms: Callable[[], int],
     ) -> None:
+        self._rates = rates
         self._clients = clients
         self._admin_digest = admin_digest or _NO_DIGEST
         self._now_ms = now_ms
@@ -98,6 +105,16 @@ class Gate:
             return ClientCaller(client, claimed.credential_id)
         return Admin()
 
+    async def count(self, caller: Caller) -> None:
+        """Count a call of somebody who was admitted.
+
+        Raises:
+            Overloaded: the client has made as many calls as it may; says when there is one again.
+            StoreUnavailable: nobody can tell.
+        """
+        if isinstance(caller, ClientCaller):
+            await self._rates.take(caller.client.client_id)
+
     def _digest_of(self, client: Client, credential_id: CredentialId) -> str:
         now_ms = self._now_ms()
         for credential in client.credentials:
@@ -114,7 +131,9 @@ class RenewalPolicy:
         self._now_ms = now_ms
 
     async def may_renew(self, holder: Holder, hostname: Hostname) -> bool:
-        """Whether the client may still ask for it itself."""
+        """Whether the client may still ask for it itself; the gateway's own always is."""
+        if holder == THE_GATEWAY:
+            return True
         stored = await self._clients.by_id(holder.client_id)
         if stored is None:
             return False

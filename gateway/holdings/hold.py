@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.certificates import debts
 from gateway.certificates.agenda import debts_of, issuance_of
-from gateway.contract import Unauthorized
+from gateway.contract import Overloaded, Unauthorized
 from gateway.dns.owner import Owner
+from gateway.holdings.quotas import Kind, Quota, Quotas
 from gateway.store.documents import Change, Document, Documents, Holder
 
 if TYPE_CHECKING:
@@ -108,11 +109,16 @@ class Holds:
     """Takes and leaves hostnames, keeping each client's index a superset of what it holds."""
 
     def __init__(
-        self, documents: Documents, index: HoldingsIndex, now_ms: Callable[[], int]
+        self,
+        documents: Documents,
+        index: HoldingsIndex,
+        now_ms: Callable[[], int],
+        quota_of: Callable[[ClientId], Quota] = lambda _: Quota(),
     ) -> None:
         self._documents = documents
         self._index = index
         self._now_ms = now_ms
+        self._quotas = Quotas(documents, index, quota_of, now_ms)
 
     async def take(
         self,
@@ -121,18 +127,36 @@ class Holds:
         choose: Callable[[Document], Change],
         *,
         instead_of: Holder | None = None,
+        newly: Kind | None = None,
     ) -> Document:
         """Hold a hostname, or go on holding it, with the change that `choose` (pure) wants.
 
         `instead_of` is a holder that gives way; the caller has its index forget it afterwards.
+        `newly` is what the client comes to hold of it: its quota must have room.
 
         Raises:
             HeldByAnother: nothing was changed.
+            Overloaded: the client may hold no more of these; nothing was changed.
             Unauthorized: the client was removed meanwhile.
         """
         if not await self._index.enter(holder.client_id, hostname, self._now_ms()):
             raise Unauthorized
+        if newly is None:
+            return await self._take(hostname, holder, choose, instead_of)
+        try:
+            async with self._quotas.room(newly, holder.client_id, hostname):
+                return await self._take(hostname, holder, choose, instead_of)
+        except Overloaded:
+            await self.forget(await self._documents.read(hostname), holder)
+            raise
 
+    async def _take(
+        self,
+        hostname: Hostname,
+        holder: Holder,
+        choose: Callable[[Document], Change],
+        instead_of: Holder | None,
+    ) -> Document:
         def decide(document: Document) -> Change:
             gives_way = document.claim is None and document.holder == instead_of
             if hold_for(document, holder).is_conflict and not gives_way:

@@ -9,7 +9,7 @@ take hold of anything after it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gateway.contract.names import Hostname
 from gateway.store import keys
@@ -17,6 +17,9 @@ from gateway.store import keys
 if TYPE_CHECKING:
     from gateway.contract.names import ClientId
     from gateway.store.connection import Store
+
+_ANY_SCORE: Final = 1 << 53
+"""Later than any time."""
 
 
 class HoldingsIndex:
@@ -41,6 +44,18 @@ class HoldingsIndex:
         """Take a hostname out, unless it was entered anew after `entered_until_ms`; repeatable."""
         key = keys.client_holdings_key(keys.fingerprint(client_id))
         await self._store.remove_member(key, hostname, up_to_score=entered_until_ms)
+
+    async def reserve(
+        self, client_id: ClientId, call: str, now_ms: int, lifetime_ms: int
+    ) -> list[str]:
+        """Have a call that takes something seen by others; all such calls, first to last."""
+        key = keys.client_taking_key(keys.fingerprint(client_id))
+        return await self._store.reserve(key, call, now_ms, lifetime_ms)
+
+    async def give_back(self, client_id: ClientId, call: str) -> None:
+        """A call takes nothing any more; repeatable."""
+        key = keys.client_taking_key(keys.fingerprint(client_id))
+        await self._store.remove_member(key, call, up_to_score=_ANY_SCORE)
 
     async def entries(self, client_id: ClientId) -> list[tuple[Hostname, int]]:
         """Every hostname entered, with the epoch milliseconds of its (last) entry."""

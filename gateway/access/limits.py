@@ -1,0 +1,57 @@
+"""How many calls a client may make: counted in Redis, for all processes and credentials together.
+
+Responsible for taking a call of the client's rate, once its token was found right, and for the wait
+of whoever has none left. Must not: judge a token, or count what was refused for one (`http.flood`
+does). Called by `access.gate`.
+
+A rate is kept under the hash tag of its client, and is forgotten once it is whole: a client that
+rests leaves nothing behind. A Redis that lost it begins anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway import measures
+from gateway.access.gcra import MINUTE_US, Rate, in_ms
+from gateway.contract import Overloaded
+from gateway.store import keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gateway.contract.names import ClientId
+    from gateway.store.connection import Store
+
+
+class CallRates:
+    """The rates of all clients. `per_minute_of` says how many calls one has; 0 is no limit."""
+
+    def __init__(
+        self,
+        store: Store,
+        per_minute_of: Callable[[ClientId], int],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._per_minute_of = per_minute_of
+        self._now_ms = now_ms
+
+    async def take(self, client_id: ClientId) -> None:
+        """Take one call of a client.
+
+        Raises:
+            Overloaded: there is none left, with the time until there is.
+            StoreUnavailable: nobody can tell.
+        """
+        per_minute = self._per_minute_of(client_id)
+        if per_minute == 0:
+            return
+        rate = Rate(per_minute, MINUTE_US)
+        key = keys.client_calls_key(keys.fingerprint(client_id))
+        now_us = self._now_ms() * 1_000
+        wait_us = await self._store.take_call(key, now_us, rate.interval_us, rate.count)
+        if wait_us > 0:
+            measures.limit_reached("rate")
+            text = f"The client has made as many calls as it may ({per_minute} in a minute)."
+            raise Overloaded(in_ms(wait_us), text)

@@ -1,0 +1,145 @@
+"""The entrance to the endpoint: from where a call comes, and whether there is room for it.
+
+Responsible for putting together who calls (`remote`), floods (`flood`) and crowds (`crowd`), and
+for what an answer says about the caller's address and token. Outlives reloads: what was counted
+stays, and goes by the limits of the configuration that holds. Must not: answer a call. Called by
+the endpoint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from gateway import measures
+from gateway.access.tokens import digest_of
+from gateway.contract import (
+    CallError,
+    EnvelopeInvalid,
+    Internal,
+    MethodUnknown,
+    Overloaded,
+    RequestEnvelope,
+    Unauthorized,
+    Unavailable,
+)
+from gateway.http import remote
+from gateway.http.crowd import Crowd, CrowdLimits
+from gateway.http.flood import FloodGate, FloodLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from starlette.requests import Request
+
+_CALLER_KEY: Final = "apiToken"
+
+_SHORTEST_PAUSE_SECONDS: Final = 0.5
+_PAUSES: Final = 64
+"""So many different ones there are, over a second."""
+
+_MOST_PAUSES: Final = 1_024
+"""More calls than these are refused without one: each keeps its request in memory."""
+
+_SHUT_OUT: Final = "Too many calls without a good token came from here: this one was not read."
+_TOLD_EVERY_SECONDS: Final = 10.0
+_SAY_NOTHING_OF_THE_TOKEN: Final = (Overloaded, Unavailable, Internal)
+
+_log = structlog.get_logger(__name__)
+
+
+class ShutOut(Overloaded):
+    """The call was not looked at: too many were refused before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the configuration says about callers at large."""
+
+    trusted_proxies: Sequence[remote.Network]
+    flood: FloodLimits
+    crowd: CrowdLimits
+
+
+class Entrance:
+    """One for a process."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._trusted_proxies = bounds.trusted_proxies
+        self._flood = FloodGate(bounds.flood, lambda: time.monotonic_ns() // 1_000)
+        self._crowd = Crowd(bounds.crowd, time.monotonic)
+        self._pausing = 0
+        self._shut_out = self._told = 0
+        self._told_at = -_TOLD_EVERY_SECONDS
+        self._has_told_of_proxy = False
+
+    def use(self, bounds: Bounds) -> None:
+        """Go by other bounds from the next call on."""
+        self._trusted_proxies = bounds.trusted_proxies
+        self._flood.use(bounds.flood)
+        self._crowd.limits = bounds.crowd
+
+    def remote_of(self, request: Request) -> str:
+        """The address of whoever calls."""
+        peer = None if request.client is None else request.client.host
+        forwarded = request.headers.getlist(remote.HEADER)
+        address = remote.remote_of(peer, forwarded, self._trusted_proxies)
+        if forwarded and not self._has_told_of_proxy and address == remote.remote_of(peer, (), ()):
+            self._has_told_of_proxy = True
+            _log.warning("a proxy that is not in http.trusted_proxies", remote=address)
+        return address
+
+    async def demand_calm(self, address: str, body: bytes) -> None:
+        """Raises `ShutOut` where an address has had too many refusals, unless its token is known.
+
+        After a pause: whoever calls again as soon as he is answered is slowed down by it, and most
+        of what a flood costs is its calls, not its answers. `address` is as `remote_of` answers it;
+        the body need not be a call.
+        """
+        subscriber = remote.subscriber_of(address)
+        if not self._flood.wait_ms(subscriber) or self._flood.knows(body):
+            return
+        self._tell_of_flood()
+        if self._pausing < _MOST_PAUSES:
+            self._pausing += 1
+            # Not the same for all: they would come again all at once.
+            seconds = _SHORTEST_PAUSE_SECONDS + self._shut_out % _PAUSES / _PAUSES
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                self._pausing -= 1
+        raise ShutOut(max(self._flood.wait_ms(subscriber), 1), _SHUT_OUT)
+
+    def place(self, address: str, envelope: RequestEnvelope) -> AbstractAsyncContextManager[None]:
+        """A place among the calls under way; raises as `Crowd.place` does."""
+        token = envelope.request.get(_CALLER_KEY)
+        is_token = isinstance(token, str) and token.isascii()
+        name = digest_of(str(token)) if is_token else remote.subscriber_of(address)
+        return self._crowd.place(name, is_known=self._flood.is_known(token))
+
+    def note(
+        self, address: str, envelope: RequestEnvelope | None, refusal: CallError | None
+    ) -> None:
+        """Take note of how a call ended."""
+        token = None if envelope is None else envelope.request.get(_CALLER_KEY)
+        if isinstance(refusal, (Unauthorized, MethodUnknown, EnvelopeInvalid)):
+            self._flood.refused(remote.subscriber_of(address))
+            if isinstance(refusal, Unauthorized):
+                self._flood.forget(token)
+        elif not isinstance(refusal, _SAY_NOTHING_OF_THE_TOKEN):
+            self._flood.remember(token)
+
+    def _tell_of_flood(self) -> None:
+        """Say how many were shut out, one line for many: a line for each would be a flood too."""
+        measures.limit_reached("unauthenticated")
+        self._shut_out += 1
+        now = time.monotonic()
+        if now - self._told_at >= _TOLD_EVERY_SECONDS:
+            calls = self._shut_out - self._told
+            _log.warning("calls shut out", calls=calls)
+            self._told_at, self._told = now, self._shut_out
