@@ -1,0 +1,45 @@
+"""What `gateway check` finds of the HTTP listener's TLS: the files as they are now, before a start.
+
+Called by `cli.findings`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gateway.cli.finding import Finding, State
+from gateway.config import is_loopback
+from gateway.http.listener.contexts import TlsInvalid
+from gateway.listening import judge_tls
+
+if TYPE_CHECKING:
+    from gateway.config import Settings
+
+_PART: Final = "http"
+
+
+def listener_finding(settings: Settings) -> Finding | None:
+    """What there is to say; None of plain HTTP that stays on this machine."""
+    http = settings.http
+    try:
+        identity = judge_tls(settings)
+    except TlsInvalid as invalid:
+        remedy = "Both are PEM: the chain, its own certificate first, and that one's key."
+        return Finding(_PART, State.FAILED, f"{invalid}.", remedy)
+    if identity is None:
+        if is_loopback(http.host):
+            return None
+        return Finding(
+            _PART,
+            State.WARNING,
+            f"Other machines can reach {http.listen}, and it is plain HTTP.",
+            "Put a proxy with TLS in front, or set http.tls: tokens and private keys pass here.",
+        )
+    if http.tls == "self":
+        said = f"The certificate of {http.tls_hostname} is issued by the gateway itself."
+        return Finding(_PART, State.OK, said)
+    fault = identity.fault()
+    if fault is not None:
+        state = State.WARNING if identity.useless() is None else State.FAILED
+        return Finding(_PART, state, fault, f"Renew {http.certificate_file}.")
+    return Finding(_PART, State.OK, f"{http.listen} has TLS until {identity.valid_until}.")

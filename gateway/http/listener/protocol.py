@@ -1,0 +1,339 @@
+"""HTTP/1.1 on one connection: uvicorn's protocol with bounds, deadlines and stricter framing.
+
+What uvicorn 0.54 with httptools 0.9 leaves open, and what is done about it here:
+
+- A head (request line and headers) may be of any size and take for ever: it is bounded in both.
+- A connection on which nothing is ever sent is kept for ever: it has as long as a head.
+- httptools takes `Upgrade` as the end of HTTP and drops the request's body, which is how Java's
+  HttpClient begins ("h2c"): the head is read again without that header, as RFC 9110 section 7.8
+  allows.
+- A client that reads nothing keeps its answer in memory for ever: it is given up after a while.
+- Any number of pipelined requests are held: those beyond a few are not answered.
+- The rest of a body that nobody reads may take for ever: it has as long as a head.
+- Framing on which two servers may not agree is refused: more than one Host, or none in HTTP/1.1,
+  another Transfer-Encoding than chunked, one in HTTP/1.0, other versions. Duplicate and
+  contradicting lengths are refused by llhttp itself.
+- Closing after an answer to a request that is still being sent has the kernel take the answer back:
+  the rest is read for a moment.
+- A refusal is written while an earlier request is still being answered: it waits for that answer.
+
+Must not: know what is served. Called by `server`.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, cast
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from uvicorn.config import Config
+    from uvicorn.server import ServerState
+
+    from gateway.http.listener.idling import Idle
+    from gateway.http.listener.patience import Patience
+
+MAX_HEAD_BYTES: Final = 16 * 1024
+MAX_TARGET_BYTES: Final = 2 * 1024
+MAX_PIPELINED: Final = 32
+LINGER_SECONDS: Final = 2.0
+
+_VERSIONS: Final = frozenset({"1.0", "1.1"})
+
+
+class _Refused(Exception):
+    """The request is not to be answered by the application; the connection ends."""
+
+    def __init__(self, status: HTTPStatus) -> None:
+        super().__init__(status.phrase)
+        self.status = status
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection. `on_lost` is called once it is gone."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        on_lost: Callable[[], None],
+        patience: Patience,
+        idle: Idle,
+    ) -> None:
+        super().__init__(config, server_state, {})
+        self._idle = idle
+        self._patience = patience
+        self._on_lost = on_lost
+        self._deadline: asyncio.TimerHandle | None = None
+        self._stall: asyncio.TimerHandle | None = None
+        self._is_in_head = False
+        self._is_in_body = False
+        self._is_ending = False
+        self._head_bytes = 0
+        self._refusal: HTTPStatus | None = None
+        self._plain_head: bytes | None = None
+
+    # --- the connection -------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin; the first head has to come in time."""
+        super().connection_made(transport)
+        # Told of whatever the peer has not taken yet, so that it can be given up. Not 0, at which
+        # uvloop 0.23 stops writing over TLS before anything was written.
+        transport.set_write_buffer_limits(high=1, low=0)
+        self._await_peer()
+        self._idle.begin(self._on_lost, self._give_way)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End; whatever was waited for."""
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()  # uvicorn leaves it when the peer broke off
+        self._stop_awaiting()
+        self._stop_stalling()
+        self.pipeline.clear()
+        self._on_lost()
+
+    def _give_way(self) -> None:
+        """Make room for another connection, at once."""
+        self._on_lost()
+        self.transport.abort()
+
+    def pause_writing(self) -> None:
+        """The peer does not take what is sent: it has a while to go on."""
+        super().pause_writing()
+        if self._stall is None:
+            self._stall = self.loop.call_later(self._patience.reading_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The peer has taken all of it."""
+        super().resume_writing()
+        self._stop_stalling()
+
+    def _await_peer(self) -> None:
+        """The rest of a head, or of a body that is not read, has to come in time from now on."""
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(self._patience.head_seconds, self._give_up)
+
+    def _stop_awaiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _stop_stalling(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self._is_in_head and self._is_idle():
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT)
+        else:
+            self.transport.close()
+
+    def _is_idle(self) -> bool:
+        """Whether every request that has come was answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    # --- what comes in ---------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser; refuse what it or this class does not take."""
+        if self._is_ending or self.transport.is_closing():
+            return
+        self._unset_keepalive_if_required()
+        if self._is_idle() and not self._is_in_body:
+            self._await_peer()
+        was_in_head = self._is_in_head
+        while data:
+            try:
+                self.parser.feed_data(data)
+                break
+            except httptools.HttpParserUpgrade as upgrade:
+                data = self._without_upgrade(data[upgrade.args[0] :])
+            except httptools.HttpParserError:
+                self._refuse(self._refusal or HTTPStatus.BAD_REQUEST)
+                return
+        if self._is_idle() and not (self._is_in_head or self._is_in_body or self._deadline):
+            self._keep_alive()
+        if was_in_head and self._is_in_head:
+            # A header that goes on and on is not told of before its end.
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def _without_upgrade(self, rest: bytes) -> bytes:
+        """What a new parser is to read: the same head without its Upgrade, and what follows it."""
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        head, self._plain_head = self._plain_head, None
+        if head is None:  # CONNECT: no HTTP follows
+            self._end()
+            return b""
+        return head + rest
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._is_in_head, self._head_bytes = True, 0
+
+    def on_url(self, url: bytes) -> None:
+        """A part of the request's target."""
+        super().on_url(url)
+        if len(self.url) > MAX_TARGET_BYTES:
+            self._stop(HTTPStatus.REQUEST_URI_TOO_LONG)
+        self._count(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, whole."""
+        super().on_header(name, value)
+        self._count(len(name) + len(value) + len(b": \r\n"))
+
+    def on_headers_complete(self) -> None:
+        """The head is whole: judge its framing, then hand the request over."""
+        self._is_in_head, self._is_in_body = False, True
+        self._stop_awaiting()
+        self._judge_framing()
+        is_connect = self.parser.get_method() == b"CONNECT"
+        if self.parser.should_upgrade() and not is_connect:
+            self._plain_head = _head_without_upgrade(
+                self.parser.get_method(), self.url, self.parser.get_http_version(), self.headers
+            )
+            return
+        if len(self.pipeline) >= MAX_PIPELINED:
+            self._end()
+        if not self._is_ending:
+            self._idle.over(self._on_lost)
+            super().on_headers_complete()
+            self.cycle.transport = cast("asyncio.Transport", _Answering(self))
+
+    def on_body(self, body: bytes) -> None:
+        """A part of a body."""
+        if not self._is_ending:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A request is whole."""
+        self._is_in_body = False
+        self._stop_awaiting()
+        if self._plain_head is None and self.cycle is not None:
+            super().on_message_complete()
+            self._is_ending = self._is_ending or not self.cycle.keep_alive
+
+    def on_response_complete(self) -> None:
+        """An answer is whole: what is still to come of its request has to come in time."""
+        super().on_response_complete()
+        if self.pipeline or self.transport.is_closing():
+            return
+        self._idle.begin(self._on_lost, self._give_way)
+        if self._is_in_body:
+            self._unset_keepalive_if_required()
+            self._await_peer()
+
+    def _keep_alive(self) -> None:
+        """Between two requests: the next one may take its time, but not for ever."""
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+
+    # --- refusing --------------------------------------------------------------------------
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self._stop(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def _judge_framing(self) -> None:
+        version = self.parser.get_http_version()
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if version not in _VERSIONS:
+            self._stop(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
+        if hosts > 1 or (hosts == 0 and version == "1.1"):
+            self._stop(HTTPStatus.BAD_REQUEST)
+        if codings and (codings != [b"chunked"] or version == "1.0"):
+            self._stop(HTTPStatus.BAD_REQUEST)
+
+    def _stop(self, status: HTTPStatus) -> None:
+        """Stop the parser within one of its calls; `data_received` then refuses."""
+        self._refusal = status
+        raise _Refused(status)
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        """Answer with a status and end; after the answers that are still under way, if any are."""
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            if cycle.more_body and not cycle.response_started and not self.pipeline:
+                cycle.disconnected = True  # its own body is at fault: nothing is to be made of it
+                cycle.message_event.set()
+            else:
+                self._end()
+                return
+        self._is_ending = True
+        body = status.phrase.encode()
+        head = [STATUS_LINE[status]]
+        headers = [
+            *self.server_state.default_headers,
+            (b"content-type", b"text/plain; charset=utf-8"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        head += [b"%b: %b\r\n" % pair for pair in headers]
+        self.transport.write(b"".join([*head, b"\r\n", body]))
+        self._close_once_read()
+
+    def close_after_answer(self) -> None:
+        """Close, once an answer is whole that is the last one."""
+        if self._is_in_body:
+            self._is_ending = True
+            self._close_once_read()
+        else:
+            self.transport.close()
+
+    def _close_once_read(self) -> None:
+        """Close, but let the peer read first: bytes that nobody takes would cut it off."""
+        if not self.transport.can_write_eof():  # as with TLS, whose close is an exchange of its own
+            self.transport.close()
+            return
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self._stop_awaiting()
+        self._deadline = self.loop.call_later(LINGER_SECONDS, self.transport.abort)
+
+    def _end(self) -> None:
+        """Take no more; close after the last answer that is under way."""
+        self._is_ending = True
+        if self._is_idle():
+            self.transport.close()
+        else:
+            self.cycle.keep_alive = False
+
+
+class _Answering:
+    """The transport, as far as uvicorn's cycle of a request and its answer uses it."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._protocol = protocol
+
+    def write(self, data: bytes) -> None:
+        self._protocol.transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._protocol.transport.is_closing()
+
+    def close(self) -> None:
+        self._protocol.close_after_answer()
+
+
+def _head_without_upgrade(
+    method: bytes, target: bytes, version: str, headers: list[tuple[bytes, bytes]]
+) -> bytes:
+    lines = [b"%b %b HTTP/%b" % (method, target, version.encode())]
+    lines += [b"%b: %b" % pair for pair in headers if pair[0] != b"upgrade"]
+    return b"\r\n".join([*lines, b"", b""])

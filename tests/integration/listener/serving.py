@@ -1,0 +1,169 @@
+"""The gateway's HTTP server with a small application, in a thread, and raw sockets to it.
+
+For what needs bounds of its own, such as a head that has to come within a moment: the rest is asked
+of a whole gateway.
+"""
+
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import uvloop
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from gateway.http.listener.admission import Admission
+from gateway.http.listener.patience import DEFAULT_PATIENCE, Patience
+from gateway.http.listener.server import Server
+from tests.lab.ports import LOOPBACK, free_port
+from tests.lab.process import wait_until
+
+LIMIT_SECONDS = 30.0
+LARGE_BYTES = 8 << 20
+
+
+async def _echo(request: Request) -> Response:
+    body = await request.body()
+    return JSONResponse({"method": request.method, "body": body.decode("latin-1")})
+
+
+async def _large(_: Request) -> Response:
+    return Response(b"x" * LARGE_BYTES)
+
+
+async def _refuse(_: Request) -> Response:
+    return Response("refused", 413, {"Connection": "close"})
+
+
+def _app() -> Starlette:
+    return Starlette(
+        routes=[
+            Route("/echo", _echo, methods=["GET", "POST"]),
+            Route("/large", _large, methods=["GET"]),
+            Route("/refused", _refuse, methods=["POST"]),
+            Route("/unread", lambda _: Response("unread"), methods=["POST"]),
+        ]
+    )
+
+
+class Served:
+    """A running server; `connections` says how many it has."""
+
+    def __init__(self, port: int, server: Server, admission: Admission) -> None:
+        self.port = port
+        self.server = server
+        self.admission = admission
+
+    @property
+    def connections(self) -> int:
+        return self.admission.total
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection((LOOPBACK, self.port), timeout=LIMIT_SECONDS)
+
+    def exchanged(self, *pieces: bytes) -> bytes:
+        """Send these pieces, one after another, and read until the server closes."""
+        with self.connect() as peer:
+            for piece in pieces:
+                peer.sendall(piece)
+            return rest(peer)
+
+    def answered(self, *pieces: bytes) -> list[tuple[int, str]]:
+        """The statuses and bodies of the answers to what is sent, until the server closes."""
+        return answers(self.exchanged(*pieces))
+
+    def wait_for_connections(self, number: int) -> None:
+        wait_until(lambda: self.connections == number, f"{number} connections")
+
+
+@contextmanager
+def served(
+    patience: Patience = DEFAULT_PATIENCE,
+    *,
+    most: int = 1000,
+    most_per_address: int = 1000,
+    context: Callable[[], ssl.SSLContext | None] = lambda: None,
+) -> Iterator[Served]:
+    """Serve on a free port until the block ends."""
+    admission = Admission(most, most_per_address)
+    server = Server(
+        _app(),
+        headers=[("Cache-Control", "no-store")],
+        grace_seconds=1,
+        admission=admission,
+        context=context,
+        patience=patience,
+    )
+    with closing(socket.socket()) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((LOOPBACK, free_port()))
+        listener.listen(256)
+        thread = threading.Thread(target=lambda: uvloop.run(server.serve([listener])), daemon=True)
+        thread.start()
+        wait_until(lambda: server.started, "the server has started")
+        try:
+            yield Served(listener.getsockname()[1], server, admission)
+        finally:
+            server.should_exit = True
+            thread.join(LIMIT_SECONDS)
+            assert not thread.is_alive()
+
+
+def rest(peer: socket.socket) -> bytes:
+    """All that comes until the other side closes."""
+    received = b""
+    try:
+        while chunk := peer.recv(65_536):
+            received += chunk
+    except ConnectionResetError:
+        pass
+    return received
+
+
+def received_until(peer: socket.socket, ending: bytes) -> bytes:
+    """What comes until these bytes are its end, on a connection that goes on."""
+    received = b""
+    while not received.endswith(ending):
+        chunk = peer.recv(65_536)
+        assert chunk, received
+        received += chunk
+    return received
+
+
+def answers(received: bytes) -> list[tuple[int, str]]:
+    """The answers in what was received, each with its Content-Length."""
+    found = []
+    while received:
+        head, _, received = received.partition(b"\r\n\r\n")
+        lines = head.decode("latin-1").split("\r\n")
+        status = int(lines[0].split()[1])
+        if status == 100:
+            continue
+        fields = dict(line.lower().split(": ", 1) for line in lines[1:])
+        length = int(fields["content-length"])
+        found.append((status, received[:length].decode("latin-1")))
+        received = received[length:]
+    return found
+
+
+def post(body: bytes, *headers: str, path: str = "/echo", close: bool = True) -> bytes:
+    """A POST of HTTP/1.1 with its length; the last one on its connection unless told otherwise."""
+    lines = [f"POST {path} HTTP/1.1", "Host: a", f"Content-Length: {len(body)}", *headers]
+    if close:
+        lines.append("Connection: close")
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def echoed(answer: tuple[int, str]) -> str:
+    """The body that an answer of `/echo` repeats."""
+    status, text = answer
+    assert status == 200, answer
+    body: Any = json.loads(text)["body"]
+    assert isinstance(body, str)
+    return body

@@ -1,0 +1,80 @@
+"""How many connections there may be, and what becomes of one too many."""
+
+import ssl
+from contextlib import ExitStack
+from datetime import UTC, datetime
+
+from gateway.http.listener.contexts import server_context, substitute
+from tests.integration.listener.serving import echoed, post, received_until, rest, served
+
+
+def test_place_is_free_again_once_a_connection_is_gone() -> None:
+    with served(most=1) as server:
+        for number in range(3):
+            (answer,) = server.answered(post(b"%d" % number))
+            assert echoed(answer) == str(number)
+            server.wait_for_connections(0)
+
+
+def test_address_with_too_many_connections_gets_no_more_of_them() -> None:
+    with served(most_per_address=2) as server, ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(server.connect())
+        server.wait_for_connections(2)
+        with server.connect() as refused:
+            assert rest(refused) == b""
+
+
+def test_good_client_works_beside_a_thousand_idle_connections() -> None:
+    with served(most=2_000, most_per_address=2_000) as server, ExitStack() as stack:
+        for _ in range(1_000):
+            stack.enter_context(server.connect())
+        server.wait_for_connections(1_000)
+        for number in range(20):
+            (answer,) = server.answered(post(b"%d" % number))
+            assert echoed(answer) == str(number)
+
+
+def test_idle_connections_give_way_to_new_ones_the_longest_idle_first() -> None:
+    with served(most=3) as server, ExitStack() as stack:
+        oldest, *_ = [stack.enter_context(server.connect()) for _ in range(3)]
+        server.wait_for_connections(3)
+        (answer,) = server.answered(post(b"hello"))
+        assert echoed(answer) == "hello"
+        assert rest(oldest) == b""
+
+
+def test_connection_with_a_request_under_way_does_not_give_way() -> None:
+    with served(most=1) as server, server.connect() as busy:
+        whole = post(b"hello", "Expect: 100-continue")
+        busy.sendall(whole[:-5])
+        received_until(busy, b"HTTP/1.1 100 Continue\r\n\r\n")
+        with server.connect() as refused:
+            assert rest(refused) == b""
+        busy.sendall(whole[-5:])
+        assert b'"hello"' in rest(busy)
+
+
+def test_handshake_under_way_gives_way() -> None:
+    pair = substitute("localhost", datetime.now(UTC))
+    context = server_context(pair)
+    with served(most=1, context=lambda: context) as server, server.connect() as hanging:
+        server.wait_for_connections(1)
+        trusting = ssl.create_default_context(cadata=pair.chain_pem.decode())
+        trusting.check_hostname = False
+        trusting.verify_mode = ssl.CERT_NONE
+        with trusting.wrap_socket(server.connect()) as peer:
+            peer.sendall(post(b"hello"))
+            received_until(peer, b'"hello"}')
+        assert rest(hanging) == b""
+
+
+def test_address_at_its_bound_drives_nobody_out() -> None:
+    with served(most=2, most_per_address=2) as server, ExitStack() as stack:
+        kept = [stack.enter_context(server.connect()) for _ in range(2)]
+        server.wait_for_connections(2)
+        with server.connect() as refused:
+            assert rest(refused) == b""
+        for peer in kept:
+            peer.sendall(post(b"hello"))
+            assert b'"hello"' in rest(peer)
