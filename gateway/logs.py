@@ -1,34 +1,53 @@
 """Logging: structured lines on standard error, as JSON or for a console.
 
-Responsible for the form and the level of all log lines, those of libraries included. What may not
+Responsible for the form and the level of all log lines, those of libraries included, and for text
+of others in them: it can neither begin a line nor steer a terminal, in either form. What may not
 be logged (tokens, keys, TSIG secrets) is kept out where lines are written, not filtered here; and
-libraries that would log whole requests at debug level are held at warning. Called once by the
-command line.
+libraries that would log whole requests at debug level are held at warning.
+
+Called by the command line, `set_level` by whatever changes the level of a running process.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import Final
+import traceback
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from gateway import tracing
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
+
 _HELD_AT_WARNING: Final = ("acme", "asyncio", "httpcore", "httpx", "urllib3", "uvicorn")
+
+_LONGEST_TEXT: Final = 4_096
+_LONGEST_EXCEPTION: Final = 65_536
+_FRAME_MARGIN: Final = "    | "
+"""What each line of a traceback begins with, so that none passes for a log line of its own."""
 
 
 def configure_logging(level: str, form: str) -> None:
     """Set the level (`debug`, `info`, `warning`, `error`) and the form (`json`, `console`)."""
-    shared: list[structlog.typing.Processor] = [
+    shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        _with_trace_id,
         structlog.stdlib.add_log_level,
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    threshold = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        wrapper_class=structlog.make_filtering_bound_logger(threshold),
+        # Judged by the standard library's levels at each line: a logger is kept once it was used,
+        # and the level may change after that.
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
@@ -42,17 +61,79 @@ def configure_logging(level: str, form: str) -> None:
             ],
         )
     )
-    root = logging.getLogger()
-    root.handlers = [handler]
-    root.setLevel(threshold)
+    logging.getLogger().handlers = [handler]
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    """Set the level anew: in force for the next line."""
+    threshold = logging.getLevelNamesMapping()[level.upper()]
+    logging.getLogger().setLevel(threshold)
     for name in _HELD_AT_WARNING:
         logging.getLogger(name).setLevel(max(threshold, logging.WARNING))
 
 
-def _rendering(form: str) -> list[structlog.typing.Processor]:
+def _with_trace_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Name the trace that a line belongs to, where one is recorded."""
+    trace_id = tracing.trace_id()
+    if trace_id is not None:
+        event["trace_id"] = trace_id
+    return event
+
+
+def _rendering(form: str) -> list[Processor]:
     if form == "json":
         # Without the locals of each frame, which structlog shows by default: tokens and keys.
         frames = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
-        return [structlog.processors.ExceptionRenderer(frames), structlog.processors.JSONRenderer()]
-    plain = structlog.dev.plain_traceback
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
+        return [
+            structlog.processors.ExceptionRenderer(frames),
+            _without_control,
+            structlog.processors.JSONRenderer(),
+        ]
+    return [
+        structlog.processors.ExceptionRenderer(_frames_of),
+        _without_control,
+        structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        ),
+    ]
+
+
+def _frames_of(exc_info: ExcInfo) -> str:
+    text = "".join(traceback.format_exception(*exc_info))[:_LONGEST_EXCEPTION]
+    # At "\n" alone: other line ends are escaped, and those of a message pass for frames at most.
+    lines = text.rstrip("\n").split("\n")
+    return "\n".join(f"{_FRAME_MARGIN}{_printable(line)}" for line in lines)
+
+
+def _without_control(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Escape what is not for printing in every key and value, also in JSON: `jq -r` would print it.
+
+    A traceback as text has been escaped line by line, and stays in lines.
+    """
+    return {
+        _printable(name): value if name == "exception" and type(value) is str else _harmless(value)
+        for name, value in event.items()
+    }
+
+
+def _harmless(value: object) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return _printable(value)
+    if isinstance(value, dict):
+        return {_printable(str(name)): _harmless(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_harmless(item) for item in value]
+    return _printable(repr(value))
+
+
+def _printable(text: str) -> str:
+    """The text, cut to a length, each character that is not for printing as Python escapes it."""
+    shown = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
+    if shown.isprintable():
+        return shown
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in shown
+    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from gateway import measures
 from gateway.certificates import machine
 from gateway.certificates.agenda import certificate_of, issuance_of
 from gateway.certificates.binding import KEY_PURPOSE, key_binding
@@ -29,6 +30,7 @@ from gateway.contract import (
 from gateway.dns.challenges import challenge_name
 from gateway.dns.errors import ChallengeUnavailable
 from gateway.dns.outcome import Outcome, OutcomeKind
+from gateway.holdings import deeds
 from gateway.holdings.hold import (
     HeldByAnother,
     Hold,
@@ -36,7 +38,12 @@ from gateway.holdings.hold import (
     is_established,
     without_certificate,
 )
+from gateway.holdings.quotas import Kind
+from gateway.holdings.record_answers import demand_means
+from gateway.store import keys
+from gateway.store.deeds import Role, acting
 from gateway.store.documents import Change, Document, Holder
+from gateway.store.trail import NO_TRAIL, Once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +57,7 @@ if TYPE_CHECKING:
     from gateway.holdings.hold import Holds
     from gateway.holdings.orphans import Orphans
     from gateway.store.documents import Documents
+    from gateway.store.trail import Trail
 
 CALL_BOUND_SECONDS: Final = 8.0
 KEY_MISSING_RETRY_MS: Final = 10_000
@@ -82,6 +90,7 @@ class Certificates:
         wake: Callable[[Hostname, ClientId], None],
         new_id: Callable[[], str],
         now_ms: Callable[[], int],
+        trail: Trail = NO_TRAIL,
     ) -> None:
         self._documents = documents
         self._holds = holds
@@ -91,12 +100,17 @@ class Certificates:
         self._keyring = keyring
         self._pace = pace
         self._issues = issues
+        self._trail = trail
         self._wake = wake
         self._new_id = new_id
         self._now_ms = now_ms
 
     async def get(self, owner: Owner) -> Answer:
-        """The certificate, or how far its issuance has come; starts one when there is none."""
+        """The certificate, or how far its issuance has come; starts one when there is none.
+
+        Raises:
+            Overloaded: the client may hold no more certificates, or nobody here can ask the zone.
+        """
         holder = Holder(owner.client_id, owner.app_id)
         document = await self._documents.read(owner.hostname)
         hold = hold_for(document, holder)
@@ -104,11 +118,13 @@ class Certificates:
             document = await self._orphans.without_orphan(document, owner)
             hold = hold_for(document, holder)
         if hold.is_conflict:
-            return _conflict(owner.hostname)
+            return self._refused(owner, _conflict(owner.hostname))
         if hold is Hold.MINE:
             now_ms = self._now_ms()
-            opened = self._opened(owner, holder, certificate_of(document), now_ms)
-            if opened is not None:
+            stored = certificate_of(document)
+            opened = self._opened(owner, holder, stored, now_ms)
+            if stored is not None and opened is not None:
+                self._tell_handing_out(owner, stored, now_ms)
                 return CertificateReady(certificate=opened)
             issuance = issuance_of(document)
             if issuance is not None and issuance.barred:
@@ -122,16 +138,21 @@ class Certificates:
         """Give up the certificate, its key and any issuance under way; repeatable."""
         holder = Holder(owner.client_id, owner.app_id)
         now_ms = self._now_ms()
-        released = False
+        released = had_certificate = had_issuance = False
 
         def decide(document: Document) -> Change | None:
-            nonlocal released
+            nonlocal released, had_certificate, had_issuance
             held = document.certificate is not None or document.issuance is not None
             released = document.holder == holder and held
+            had_certificate = document.certificate is not None
+            had_issuance = document.issuance is not None
             return without_certificate(document, now_ms) if released else None
 
         after = await self._documents.change(owner.hostname, decide)
         if released:
+            if had_issuance:
+                measures.issuance_ended(measures.UNKNOWN, "released")
+            self._trail.note(deeds.of_release(owner, had_certificate=had_certificate))
             await self._holds.forget(after, holder)
             self._wake(owner.hostname, owner.client_id)
         return ReleaseResponse(status="released" if released else "unchanged")
@@ -199,26 +220,50 @@ class Certificates:
         if refusal is None and not is_established(document, holder):
             refusal = await self._judge_zone(owner)
         if refusal is not None:
-            return refusal
+            return self._refused(owner, refusal)
         now_ms = self._now_ms()
         issuance = machine.request(self._new_id(), Moment(now_ms, 0))
         # One that could not be handed out is there still: replaced only once there is a better one.
         seen = certificate_of(document)
         lost_id = None if seen is None else seen.issuance_id
+        newly = Kind.CERTIFICATE if seen is None and document.issuance is None else None
         try:
-            await self._take(owner.hostname, holder, issuance, lost_id)
+            is_begun = await self._take(owner.hostname, holder, issuance, lost_id, newly)
         except HeldByAnother:
-            return _conflict(owner.hostname)
+            return self._refused(owner, _conflict(owner.hostname))
+        if is_begun:
+            self._trail.note(deeds.of_request(owner, None))
         self._wake(owner.hostname, owner.client_id)
         return CertificatePending(retry_after_ms=self._pace.remaining_ms(0))
 
     async def _take(
-        self, hostname: Hostname, holder: Holder, issuance: Issuance, lost_id: str | None
-    ) -> None:
-        """Store the issuance, unless another call of the same ownership was first."""
-        await self._holds.take(
-            hostname, holder, lambda document: begun(document, issuance, lost_id)
+        self,
+        hostname: Hostname,
+        holder: Holder,
+        issuance: Issuance,
+        lost_id: str | None,
+        newly: Kind | None,
+    ) -> bool:
+        """Store the issuance; False where another call of the same ownership was first."""
+        after = await self._holds.take(
+            hostname,
+            holder,
+            lambda document: begun(document, issuance, lost_id),
+            newly=newly,
         )
+        now = issuance_of(after)
+        return now is not None and now.issuance_id == issuance.issuance_id
+
+    def _refused(self, owner: Owner, refusal: CertificateRefused) -> CertificateRefused:
+        self._trail.note(deeds.of_request(owner, refusal))
+        return refusal
+
+    def _tell_handing_out(self, owner: Owner, stored: StoredCertificate, now_ms: int) -> None:
+        actor = acting()
+        if actor is not None and actor.role is Role.CLIENT:
+            key = keys.handed_key(owner.hostname, stored.issuance_id, actor.name)
+            once = Once(key, max(1, stored.valid_until_ms - now_ms))
+            self._trail.note(deeds.of_handing_out(owner, stored), once)
 
     def _cannot_issue(self, owner: Owner) -> CertificateRefused | None:
         if not self._issues:
@@ -242,6 +287,7 @@ class Certificates:
             return None
         if outcome.kind is OutcomeKind.CONFLICT:
             return _conflict(owner.hostname)
+        demand_means(outcome)
         retry = outcome.retry_after_seconds
         return CertificateRefused(
             reason="zone-unavailable",

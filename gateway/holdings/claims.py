@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.contract.names import Hostname
+from gateway.holdings import deeds
 from gateway.store import keys
 from gateway.store.documents import Change, Document
+from gateway.store.trail import NO_TRAIL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gateway.store.connection import Store
     from gateway.store.documents import Documents
+    from gateway.store.trail import Trail
 
 
 class ClaimRefused(Exception):
@@ -36,7 +39,14 @@ class Claim:
 class Claims:
     """All route claims. Every method raises `StoreUnavailable`."""
 
-    def __init__(self, store: Store, documents: Documents, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        documents: Documents,
+        now_ms: Callable[[], int],
+        trail: Trail = NO_TRAIL,
+    ) -> None:
+        self._trail = trail
         self._store = store
         self._documents = documents
         self._now_ms = now_ms
@@ -60,21 +70,26 @@ class Claims:
         try:
             document = await self._documents.change(hostname, decide)
         except ClaimRefused:
+            self._trail.note(deeds.of_refused_claim(hostname))
             await self._unlist(hostname)
             raise
+        self._trail.note(deeds.of_claim(hostname, note))
         await self._store.add_to_set(keys.CLAIMS_KEY, hostname)
         return Claim(hostname, (document.claim or {})["sinceMs"], note)
 
     async def remove(self, hostname: Hostname) -> bool:
         """Take a claim back; False when there was none."""
-        had_claim = False
+        had_claim, note = False, ""
 
         def decide(document: Document) -> Change | None:
-            nonlocal had_claim
+            nonlocal had_claim, note
             had_claim = document.claim is not None
+            note = str((document.claim or {}).get("note", ""))
             return Change({"claim": None}) if had_claim else None
 
         await self._documents.change(hostname, decide)
+        if had_claim:
+            self._trail.note(deeds.of_unclaim(hostname, note))
         await self._unlist(hostname)
         return had_claim
 

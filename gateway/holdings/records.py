@@ -13,43 +13,36 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gateway.certificates.agenda import certificate_of, debts_of, issuance_of
 from gateway.contract import (
-    ConflictingRecord,
     DnsRecord,
+    Overloaded,
     SyncDnsRecordResponse,
     Unauthorized,
 )
-from gateway.dns.outcome import FoundRecord, Outcome, OutcomeKind
+from gateway.dns.outcome import Outcome, OutcomeKind
+from gateway.holdings import deeds
 from gateway.holdings.hold import HeldByAnother, given_up, hold_for, is_established, owner_of
 from gateway.holdings.orphans import is_intent
+from gateway.holdings.quotas import Kind
+from gateway.holdings.record_answers import PUBLISHED, answer_of, demand_means
 from gateway.store.documents import Change, Contended, Document, Holder, Unreadable
+from gateway.store.trail import NO_TRAIL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gateway.contract.names import Hostname
-    from gateway.contract.responses import SyncStatus
     from gateway.dns.owner import Owner
     from gateway.dns.publisher import Publisher
     from gateway.holdings.hold import Holds
     from gateway.holdings.orphans import Orphans
     from gateway.store.documents import Documents
+    from gateway.store.trail import Trail
 
 CALL_BOUND_SECONDS: Final = 8.0
 EVIDENCE_BOUND_SECONDS: Final = 2.0
 ROUNDS: Final = 5
 SOUGHT_BOUND: Final = 8
 """Of how many unknown outcomes a document keeps the records, the last ones."""
-
-_STATUS: Final[dict[OutcomeKind, SyncStatus]] = {
-    OutcomeKind.CREATED: "managed-created",
-    OutcomeKind.UPDATED: "managed-updated",
-    OutcomeKind.UNCHANGED: "managed-unchanged",
-    OutcomeKind.DELETED: "managed-deleted",
-    OutcomeKind.CONFLICT: "record-conflict",
-    OutcomeKind.UNAVAILABLE: "zone-unavailable",
-    OutcomeKind.FAILED: "mutation-failed",
-}
-_PUBLISHED: Final = {OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED}
 
 
 class _Overtaken(HeldByAnother):
@@ -73,11 +66,13 @@ class Records:
         *,
         new_id: Callable[[], str],
         now_ms: Callable[[], int],
+        trail: Trail = NO_TRAIL,
     ) -> None:
         self._documents = documents
         self._holds = holds
         self._orphans = orphans
         self._publisher = publisher
+        self._trail = trail
         self._new_id = new_id
         self._now_ms = now_ms
 
@@ -86,6 +81,7 @@ class Records:
 
         Raises:
             Contended: another call withdrew the record each time it was published.
+            Overloaded: the client may hold no more records, or this process can't ask the zone.
             Unauthorized: the client was removed meanwhile; nothing of the call is left.
         """
         deadline = _deadline()
@@ -98,11 +94,12 @@ class Records:
                     continue
                 # What an earlier round has published is nobody's any more.
                 if is_published:
-                    await self._publisher.withdraw(owner, remembered=wanted, deadline=deadline)
-                return await self._held_against(owner)
-            except Unauthorized:
-                # Removed meanwhile: what an earlier round has published goes with the client.
-                await self._publisher.withdraw(owner, remembered=wanted, deadline=deadline)
+                    await self._take_out(owner, wanted, deadline)
+                return await self._held_against(owner, wanted)
+            except (Unauthorized, Overloaded) as refusal:
+                # Removed meanwhile, or without room: what an earlier round has published goes too.
+                if is_published or isinstance(refusal, Unauthorized):
+                    await self._take_out(owner, wanted, deadline)
                 raise
             if answer is not None:
                 return answer
@@ -114,6 +111,7 @@ class Records:
 
         Raises:
             Contended: another call published the record each time it was withdrawn.
+            Overloaded: this process can't ask the zone.
         """
         holder = Holder(owner.client_id, owner.app_id)
         deadline = _deadline()
@@ -127,8 +125,10 @@ class Records:
                 sought=sought_records(document),
                 deadline=deadline,
             )
+            answer = self._told(owner, outcome, None, _published(document))
+            demand_means(outcome)
             if outcome.kind is not OutcomeKind.DELETED or await self._forget(document, holder):
-                return _response(owner.hostname, outcome)
+                return answer
         raise Contended(f"{owner.hostname} is being published and withdrawn at once")
 
     async def _withdraw_unheld(self, owner: Owner, document: Document) -> SyncDnsRecordResponse:
@@ -145,7 +145,7 @@ class Records:
             )
             if withdrawn.kind is not OutcomeKind.DELETED:
                 outcome = withdrawn
-        return _response(owner.hostname, outcome)
+        return self._told(owner, outcome, None)
 
     async def _publish_once(
         self, owner: Owner, wanted: DnsRecord, deadline: float
@@ -175,30 +175,49 @@ class Records:
             sought=sought_records(document),
             deadline=deadline,
         )
-        if outcome.kind in _PUBLISHED:
+        answer = self._told(owner, outcome, wanted, _published(document))
+        if outcome.kind in PUBLISHED:
             if not await self._remember(document, holder, outcome, edition):
                 return None
         elif outcome.unknown:
             await self._note(owner.hostname, holder, wanted)
         elif _came_to_nothing(outcome, intended=intended):
             await self._take_back(owner.hostname, holder, edition if intended else None)
-        return _response(owner.hostname, outcome)
+        demand_means(outcome)
+        return answer
+
+    async def _take_out(self, owner: Owner, record: DnsRecord, deadline: float) -> None:
+        outcome = await self._publisher.withdraw(owner, remembered=record, deadline=deadline)
+        self._told(owner, outcome, None, record)
 
     async def _take(self, owner: Owner, holder: Holder, intent: dict[str, object]) -> None:
         def choose(now: Document) -> Change:
             return Change({"record": intent} if now.record is None else {})
 
         try:
-            await self._holds.take(owner.hostname, holder, choose)
+            await self._holds.take(owner.hostname, holder, choose, newly=Kind.RECORD)
         except HeldByAnother as fault:
             raise _Overtaken(owner.hostname) from fault
 
-    async def _held_against(self, owner: Owner) -> SyncDnsRecordResponse:
+    async def _held_against(self, owner: Owner, wanted: DnsRecord) -> SyncDnsRecordResponse:
         """A conflict that Redis knows of; what lies at the name is shown as far as readable."""
         deadline = asyncio.get_running_loop().time() + EVIDENCE_BOUND_SECONDS
         found = await self._publisher.records_at(owner.hostname, deadline)
         detail = f"{owner.hostname} is held by something else."
-        return _response(owner.hostname, Outcome(OutcomeKind.CONFLICT, detail, found=found))
+        return self._told(owner, Outcome(OutcomeKind.CONFLICT, detail, found=found), wanted)
+
+    def _told(
+        self,
+        owner: Owner,
+        outcome: Outcome,
+        wanted: DnsRecord | None,
+        before: DnsRecord | None = None,
+    ) -> SyncDnsRecordResponse:
+        """The answer. The audit trail is told at once, whatever Redis is to remember afterwards."""
+        answer = answer_of(owner.hostname, outcome)
+        if outcome.kind is not OutcomeKind.UNCHANGED:
+            self._trail.note(deeds.of_sync(owner, answer, wanted=wanted, before=before))
+        return answer
 
     async def _remember(
         self, document: Document, holder: Holder, outcome: Outcome, edition: str
@@ -276,18 +295,6 @@ _NOTHING_TO_WITHDRAW: Final = Outcome(
 )
 
 
-def target_invalid(hostname: Hostname, record: DnsRecord) -> SyncDnsRecordResponse:
-    """The answer for an address outside of the client's allowance."""
-    return SyncDnsRecordResponse(
-        status="target-invalid",
-        hostname=hostname,
-        record=None,
-        conflicting_records=(),
-        retry_after_ms=None,
-        message=f"The address {record.value} lies in none of the client's allowed prefixes.",
-    )
-
-
 def _came_to_nothing(outcome: Outcome, *, intended: bool) -> bool:
     """Whether an intent may be given up: nothing of it is, or will be, in the zone.
 
@@ -307,8 +314,13 @@ def kept_record(record: DnsRecord, edition: str, *, published: bool) -> dict[str
 
 
 def _is_known(document: Document, record: DnsRecord) -> bool:
+    return _published(document) == record
+
+
+def _published(document: Document) -> DnsRecord | None:
+    """The record that is remembered as published; an intent to publish is none."""
     kept = document.record
-    return kept is not None and bool(kept["published"]) and remembered_record(document) == record
+    return remembered_record(document) if kept is not None and kept["published"] else None
 
 
 def remembered_record(document: Document) -> DnsRecord | None:
@@ -353,23 +365,6 @@ def require_readable(document: Document) -> None:
             _ = document.claim["sinceMs"], document.claim["note"]
     except (KeyError, TypeError, ValueError):
         raise Unreadable(document.hostname) from None
-
-
-def _response(hostname: Hostname, outcome: Outcome) -> SyncDnsRecordResponse:
-    is_conflict = outcome.kind is OutcomeKind.CONFLICT
-    retry = outcome.retry_after_seconds
-    return SyncDnsRecordResponse(
-        status=_STATUS[outcome.kind],
-        hostname=hostname,
-        record=outcome.record if outcome.kind in _PUBLISHED else None,
-        conflicting_records=tuple(map(_evidence, outcome.found)) if is_conflict else (),
-        retry_after_ms=None if retry is None else int(retry * 1000),
-        message=outcome.detail,
-    )
-
-
-def _evidence(found: FoundRecord) -> ConflictingRecord:
-    return ConflictingRecord(name=found.name, type=found.type, value=found.value, ttl=found.ttl)
 
 
 def _deadline() -> float:

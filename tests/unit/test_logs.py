@@ -1,10 +1,23 @@
 """Log lines: in both forms, an exception's frames are shown and what was in them is not."""
 
+import io
 import json
+import logging
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
+import structlog
+from hypothesis import example, given, strategies as st
+
+from gateway.logs import configure_logging, set_level
+
+FORMS = st.sampled_from(["json", "console"])
+ANYTHING = st.text() | st.text(
+    alphabet="\x1b\n\r\x00\x85\u2028\u202e\ud800=\"' [info]a", max_size=40
+)
 
 BREAKING = """
 import structlog
@@ -50,3 +63,75 @@ def test_json_form_is_one_object_a_line() -> None:
     (line,) = lines_of("json")
     entry = json.loads(line)
     assert (entry["event"], entry["level"], entry["incident_id"]) == ("call broke", "error", "abc")
+
+
+@contextmanager
+def logged(form: str, level: str = "info") -> Iterator[io.StringIO]:
+    """What is logged within the block, as on standard error; afterwards all is as it was before."""
+    root, stderr, written = logging.getLogger(), sys.stderr, io.StringIO()
+    before = (root.handlers, root.level)
+    sys.stderr = written
+    try:
+        configure_logging(level, form)
+        yield written
+    finally:
+        sys.stderr = stderr
+        root.handlers, _ = before
+        root.setLevel(before[1])
+        structlog.reset_defaults()
+
+
+@given(FORMS, ANYTHING, ANYTHING, ANYTHING)
+@example(
+    "console", "\n2026-11-30T08:35:01.4Z [info     ] call answered", "\x1b]0;title\x07", "\x9b2J"
+)
+def test_text_of_others_neither_breaks_a_line_nor_a_terminal(
+    form: str, value: str, deeper: str, key: str
+) -> None:
+    with logged(form) as written:
+        log = structlog.get_logger("gateway.test")
+        log.info("call refused", method=value, found=[{deeper: deeper}, (value,)], **{f"k{key}": 1})
+        logging.getLogger("gateway.test").warning("%s is refused", value)
+    text = written.getvalue()
+    assert text.endswith("\n")
+    first, second = text[:-1].split("\n")
+    assert first.isprintable()
+    assert second.isprintable()
+    if form == "json":
+        assert json.loads(first)["event"] == "call refused"
+        assert json.loads(second)["event"].endswith(" is refused")
+        assert all(text.isprintable() for text in json.loads(first).values() if type(text) is str)
+
+
+@given(FORMS, ANYTHING)
+@example("console", "boom\n2026-11-30T08:35:01.4Z [info     ] call answered\x1b[2J")
+def test_message_of_an_exception_passes_for_no_line_of_the_log(form: str, message: str) -> None:
+    with logged(form) as written:
+        try:
+            raise ValueError(message)
+        except ValueError:
+            structlog.get_logger("gateway.test").exception("call broke")
+    first, *rest = written.getvalue()[:-1].split("\n")
+    assert "call broke" in first
+    assert all(line.isprintable() for line in (first, *rest))
+    assert all(line.startswith("    | ") for line in rest)
+    assert bool(rest) is (form == "console")
+
+
+@given(FORMS, st.integers(5_000, 200_000))
+def test_long_text_is_cut(form: str, length: int) -> None:
+    with logged(form) as written:
+        structlog.get_logger("gateway.test").info("call refused", method="x" * length)
+    assert 4_096 < len(written.getvalue()) < 4_500
+
+
+def test_level_set_anew_is_in_force_for_loggers_that_were_used() -> None:
+    with logged("json", "info") as written:
+        log, library = structlog.get_logger("gateway.test"), logging.getLogger("acme.client")
+        log.debug("first")
+        set_level("debug")
+        log.debug("second")
+        library.debug("whole requests")
+        set_level("warning")
+        log.info("third")
+    assert [json.loads(line)["event"] for line in written.getvalue().splitlines()] == ["second"]

@@ -1,0 +1,232 @@
+"""`gateway audit`: who changed what, when, from where, and what was refused.
+
+Responsible for the command line and the words; `store.trail_reading` reads. Changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import select
+import signal
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from gateway.cli.session import WRONG, carry_out, config_option, end_with, read_settings, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from gateway.config import Settings
+    from gateway.store.stream import Extent
+    from gateway.store.trail_reading import Told, TrailReader, Wanted
+
+SHOWN: Final = 50
+SHOWN_BEFORE_FOLLOWING: Final = 10
+POLL_SECONDS: Final = 0.5
+
+_UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_AGO: Final = re.compile(r"(\d{1,9})([smhdw])")
+
+
+@click.command("audit")
+@config_option
+@click.option("--follow", "-f", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("--since", metavar="TIME", help="Such as 2h, 7d, 2026-09-14 or 2026-09-14T11:20:00Z.")
+@click.option("--hostname", help="Only what was done to this hostname.")
+@click.option("--client", "client_id", metavar="ID", help="Only what this client did, or had done.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    help=f"The newest so many; {SHOWN} unless --since is given, {SHOWN_BEFORE_FOLLOWING} before"
+    " --follow.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def command(
+    config_path: str | None,
+    since: str | None,
+    hostname: str | None,
+    client_id: str | None,
+    limit: int | None,
+    *,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Show the audit trail: who changed what, when, from where, with what outcome.
+
+    Oldest first. A refusal that repeats is an entry once in ten minutes, with how often it was
+    repeated. Times are UTC.
+    """
+    from gateway.store.trail_reading import Wanted
+
+    try:
+        since_ms = None if since is None else since_of(since, datetime.now(UTC))
+    except ValueError:
+        end_with(f"--since must be as 2h, 7d, or 2026-09-14T11:20:00Z, not {since!r}.", WRONG)
+    settings = read_settings(config_path)
+    if limit is None and since is None:
+        limit = SHOWN_BEFORE_FOLLOWING if follow else SHOWN
+    wanted = Wanted(since_ms, hostname, client_id)
+    carry_out(_show(settings, wanted, limit, follow=follow, as_json=as_json))
+
+
+def since_of(text: str, now: datetime) -> int:
+    """The time that a person means, in epoch milliseconds; without a zone it is UTC.
+
+    Raises:
+        ValueError: it means none.
+    """
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        try:
+            at = now - timedelta(seconds=int(ago[1]) * _UNITS[ago[2]])
+        except OverflowError:
+            at = datetime(1970, 1, 1, tzinfo=UTC)
+    else:
+        at = datetime.fromisoformat(text)
+        at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return int(at.timestamp() * 1000)
+
+
+async def _show(
+    settings: Settings, wanted: Wanted, limit: int | None, *, follow: bool, as_json: bool
+) -> None:
+    from gateway.store.trail_reading import TrailReader
+    from gateway.wiring import open_store
+
+    async with open_store(settings) as (store, _):
+        reader = TrailReader(store, wanted)
+        extent = await reader.extent()
+        count = 0
+        if limit is None:
+            async for told in reader.since():
+                _print(told, as_json=as_json)
+                count += 1
+        else:
+            for told in await reader.newest(limit):
+                _print(told, as_json=as_json)
+                count += 1
+        for line in _remarks(settings, wanted, extent, count, limit):
+            say(line, err=True)
+        if follow:
+            await _follow(reader, as_json=as_json)
+
+
+def _remarks(
+    settings: Settings, wanted: Wanted, extent: Extent, count: int, limit: int | None
+) -> Iterator[str]:
+    """What the entries themselves don't tell: that there is none, or what is gone."""
+    if settings.audit.entries == 0:
+        yield "No trail is kept: audit.entries is 0."
+    is_whole = limit is None or count < limit
+    begins_ms = 0 if extent.first is None else int(extent.first.partition("-")[0])
+    reaches = wanted.since_ms is not None and wanted.since_ms >= begins_ms
+    if is_whole and not reaches and extent.trimmed:
+        begins = f" It begins at {time_words(begins_ms)}." if begins_ms else ""
+        yield f"{extent.trimmed} older entries were trimmed (audit.entries).{begins}"
+    elif count == 0:
+        yield "The trail has nothing of that."
+
+
+async def _follow(reader: TrailReader, *, as_json: bool) -> None:
+    from gateway.store.connection import StoreUnavailable
+
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    is_away = False
+    while not stopping.is_set():
+        try:
+            if reader.was_overtaken(await reader.extent()):
+                say("Entries may have been trimmed before they could be read.", err=True)
+            coming = await reader.coming()
+        except StoreUnavailable as fault:
+            coming = []
+            if not is_away:
+                say(f"{fault}; this goes on when it is back.", err=True)
+            is_away = True
+        else:
+            is_away = False
+        for told in coming:
+            _print(told, as_json=as_json)
+        if not coming:
+            _end_where_nobody_reads()
+            await _wait(stopping)
+
+
+async def _wait(stopping: asyncio.Event) -> None:
+    try:
+        async with asyncio.timeout(POLL_SECONDS):
+            await stopping.wait()
+    except TimeoutError:
+        return
+
+
+def _end_where_nobody_reads() -> None:
+    """Raises BrokenPipeError: a write would tell too, but there may be none for hours."""
+    asked = select.poll()
+    asked.register(1, 0)
+    if any(events & (select.POLLERR | select.POLLHUP) for _, events in asked.poll(0)):
+        raise BrokenPipeError
+
+
+def _print(told: Told, *, as_json: bool) -> None:
+    if as_json:
+        entry = {"unreadable": True} if told.entry is None else told.entry
+        click.echo(json.dumps({"place": told.place, **entry}))
+    else:
+        say(line_of(told))
+
+
+def line_of(told: Told) -> str:
+    """One entry for a person: when, who, what, to which, with what outcome, and the rest."""
+    entry = told.entry
+    if entry is None:
+        return f"{time_words(told.written_at_ms)}  an entry that this release can't read"
+    subject = entry.get("hostname") or entry.get("clientId") or "-"
+    columns = [
+        (time_words(entry["at"]), 20),
+        (_who(entry), 28),
+        (entry["what"], 19),
+        (subject, 32),
+        (entry["outcome"], 18),
+    ]
+    padded = [str(text).ljust(width) for text, width in columns]
+    return "  ".join([*padded, "; ".join(_rest(entry))]).rstrip()
+
+
+def _who(entry: Mapping[str, Any]) -> str:
+    name = entry.get("ofClient") or entry.get("name")
+    return f"{entry['who']} {name}" if name else str(entry["who"])
+
+
+def _rest(entry: Mapping[str, Any]) -> Iterable[str]:
+    before, after = entry.get("before"), entry.get("after")
+    if before or after:
+        yield f"{before or 'nothing'} -> {after or 'nothing'}"
+    if entry.get("repeated"):
+        yield f"{entry['repeated']} times more since the last entry"
+    named = {
+        "client": entry.get("clientId") if entry.get("hostname") else None,
+        "app": entry.get("appId"),
+        "new credential": entry.get("credentialId"),
+        "by credential": entry.get("name") if entry["who"] == "client" else None,
+        "from": entry.get("remote"),
+        "request": entry.get("requestId"),
+    }
+    if entry.get("detail"):
+        yield str(entry["detail"])
+    for label, text in named.items():
+        if text and text != entry.get("ofClient"):
+            yield f"{label} {text}"
+
+
+def time_words(at_ms: int) -> str:
+    """A time in UTC."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return f"at {at_ms} ms"

@@ -1,0 +1,291 @@
+"""The audit trail: deeds noted without waiting, written to a bounded Redis stream by one task.
+
+Responsible for: never holding up or failing whoever notes something; keeping entries while Redis is
+away, a bounded number; counting and telling those that are lost, in the log and in the trail
+itself; and writing refusals that repeat once in a while only, so that a client in a loop does not
+push everything else out of the trail. Must not: know what the deeds mean.
+
+An entry is lost when its process is killed before it was written (a moment), when more than
+`QUEUE_BOUND` wait for Redis, or when Redis loses it: writes here wait for no replica.
+
+Built by `wiring`; noted in by every layer above; read by `gateway audit`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import OrderedDict, deque
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
+
+import structlog
+from structlog.contextvars import get_contextvars
+
+from gateway import measures
+from gateway.store.deeds import Action, Actor, Deed, Entry, acting
+from gateway.store.faults import StoreRefused, StoreUnavailable
+from gateway.store.keys import AUDIT_KEY
+from gateway.store.stream import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from gateway.store.connection import Store
+
+QUEUE_BOUND: Final = 10_000
+WRITTEN_AT_ONCE: Final = 100
+RETRY_SECONDS: Final = 1.0
+
+REPEATED_AFTER_MS: Final = 600_000
+MOST_REFUSALS: Final = 60
+"""How many refusals of one actor are told in `REPEATED_AFTER_MS`, whatever they are: a stolen
+token must not be good for pushing the theft out of the trail."""
+
+_REMEMBERED: Final = 16_384
+_TOLD_EVERY_MS: Final = 60_000
+_CANCEL_SECONDS: Final = 0.2
+
+_log = structlog.get_logger(__name__)
+
+
+class Once(NamedTuple):
+    """A deed that is told the first time only, by a key of its own in Redis, which ends."""
+
+    key: str
+    lifetime_ms: int
+
+
+class Trail(Protocol):
+    """Where deeds are noted."""
+
+    def note(self, deed: Deed, once: Once | None = None) -> None:
+        """Note a deed of whoever acts in this context. Never waits, never raises."""
+
+
+class NoTrail:
+    """Forgets every deed: for rehearsals, and where the trail is switched off."""
+
+    def note(self, deed: Deed, once: Once | None = None) -> None:
+        """Forget it."""
+
+
+NO_TRAIL: Final = NoTrail()
+
+
+@asynccontextmanager
+async def open_trail(
+    store: Store,
+    process: Actor,
+    *,
+    entries: int,
+    patience_seconds: float,
+    now_ms: Callable[[], int],
+    new_id: Callable[[], str],
+) -> AsyncIterator[Trail]:
+    """The trail of a process, of about so many entries; with 0 it forgets every deed.
+
+    `patience_seconds`: how long its end may wait for what is not written yet.
+    """
+    if entries == 0:
+        yield NO_TRAIL
+        return
+    stream = Stream(store, AUDIT_KEY)
+    trail = WrittenTrail(stream, process, bound=entries, now_ms=now_ms, new_id=new_id)
+    async with trail.writing(patience_seconds):
+        yield trail
+
+
+class Repeats:
+    """Which refusals are told, and which are only counted. Pure but for its own bounded memory."""
+
+    def __init__(self) -> None:
+        self._same: OrderedDict[tuple[object, ...], _Count] = OrderedDict()
+        self._of_actor: OrderedDict[Actor, _Count] = OrderedDict()
+
+    def judge(self, actor: Actor, deed: Deed, now_ms: int) -> int | None:
+        """How many were held back since the last one that was told; None to hold this one back.
+
+        Held back is what the same actor was refused lately in the same way, and all beyond
+        `MOST_REFUSALS` of one actor.
+        """
+        key = (actor, deed.action, deed.outcome, deed.hostname, deed.client_id, deed.after)
+        same = _count(self._same, key, now_ms)
+        if same.told:
+            same.held_back += 1
+            return None
+        of_actor = _count(self._of_actor, actor, now_ms)
+        if of_actor.told >= MOST_REFUSALS:
+            of_actor.held_back += 1
+            return None
+        same.told, of_actor.told = 1, of_actor.told + 1
+        held_back = same.held_back + of_actor.held_back
+        same.held_back = of_actor.held_back = 0
+        return held_back
+
+
+@dataclass(slots=True)
+class _Count:
+    """What was told since a time, and what was held back since the last one that was told."""
+
+    since_ms: int
+    told: int = 0
+    held_back: int = 0
+
+
+_Key = TypeVar("_Key")
+
+
+def _count(counts: OrderedDict[_Key, _Count], key: _Key, now_ms: int) -> _Count:
+    """The count of this key, begun anew when its time has passed; the oldest one is forgotten."""
+    count = counts.pop(key, None)
+    if count is None:
+        count = _Count(now_ms)
+    elif not 0 <= now_ms - count.since_ms < REPEATED_AFTER_MS:
+        count = _Count(now_ms, held_back=count.held_back)
+    counts[key] = count
+    if len(counts) > _REMEMBERED:
+        counts.popitem(last=False)
+    return count
+
+
+class WrittenTrail:
+    """The trail of one process, as one of any number on one stream.
+
+    `process` is who acts where nobody else does. `bound` is about how many entries are kept.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        process: Actor,
+        *,
+        bound: int,
+        now_ms: Callable[[], int],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._stream = stream
+        self._process = process
+        self._bound = bound
+        self._now_ms = now_ms
+        self._new_id = new_id
+        self._queue: deque[tuple[Entry, Once | None]] = deque()
+        self._repeats = Repeats()
+        self._told_once: OrderedDict[str, None] = OrderedDict()
+        self._lost = 0
+        self._complained_at_ms = -_TOLD_EVERY_MS
+        self._is_closing = False
+        self._has_work = asyncio.Event()
+
+    def note(self, deed: Deed, once: Once | None = None) -> None:
+        """Note a deed of whoever acts in this context. Never waits, never raises."""
+        now_ms, actor = self._now_ms(), acting() or self._process
+        if once is not None and self._was_told(once):
+            return
+        repeated = None if deed.changed else self._repeats.judge(actor, deed, now_ms)
+        if repeated is None and not deed.changed:
+            return
+        if len(self._queue) >= QUEUE_BOUND:
+            self._lost += 1
+            measures.audit_lost(1)
+            self._complain("audit entries are lost: too many wait for Redis", lost=self._lost)
+            return
+        bound = get_contextvars()
+        entry = Entry(
+            self._new_id(),
+            now_ms,
+            actor,
+            deed,
+            remote=bound.get("remote") or actor.remote,
+            request_id=bound.get("request_id"),
+            repeated=repeated or 0,
+        )
+        self._queue.append((entry, once))
+        self._has_work.set()
+
+    @asynccontextmanager
+    async def writing(self, patience_seconds: float) -> AsyncIterator[None]:
+        """Write what is noted; at the end what is left, as far as patience goes."""
+        task = asyncio.create_task(self._write_on(), name="audit")
+        try:
+            yield
+        finally:
+            self._is_closing = True
+            self._has_work.set()
+            await asyncio.wait({task}, timeout=patience_seconds)
+            # One cancellation may be lost (see `Worker.run`).
+            while not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
+            if self._queue or self._lost:
+                lost = len(self._queue) + self._lost
+                measures.audit_lost(len(self._queue))
+                _log.error("audit entries lost: Redis did not take them", lost=lost)
+
+    async def _write_on(self) -> None:
+        while True:
+            await self._has_work.wait()
+            self._has_work.clear()
+            while self._queue:
+                try:
+                    await self._write_some()
+                except (StoreUnavailable, StoreRefused) as fault:
+                    if self._is_closing:
+                        return
+                    waiting = len(self._queue)
+                    self._complain("audit entries wait", waiting=waiting, error=str(fault))
+                    await asyncio.sleep(RETRY_SECONDS)
+                except Exception:  # noqa: BLE001 (a fault of one entry must not end the trail)
+                    _log.exception("audit entries broke")
+                    self._drop(self._batch())
+            if self._is_closing:
+                return
+
+    async def _write_some(self) -> None:
+        """Write the first entries of the queue; they leave it once Redis has them."""
+        batch = self._batch()
+        told = [entry for entry, once in batch if await self._is_first(entry, once)]
+        # Behind all that waited while they were lost.
+        lost = self._lost if len(batch) == len(self._queue) else 0
+        if lost:
+            deed = Deed(Action.ENTRIES_LOST, "lost", detail=f"{lost} entries, before this one")
+            told.append(Entry(self._new_id(), self._now_ms(), self._process, deed))
+        if told:
+            lines = [(entry.entry_id, entry.to_text()) for entry in told]
+            await self._stream.append(lines, self._bound)
+            measures.audit_written(len(told))
+        self._lost -= lost
+        for _ in batch:
+            self._queue.popleft()
+
+    def _batch(self) -> list[tuple[Entry, Once | None]]:
+        return list(itertools.islice(self._queue, WRITTEN_AT_ONCE))
+
+    def _drop(self, batch: Sequence[object]) -> None:
+        """Give up the first entries of the queue."""
+        for _ in batch:
+            self._queue.popleft()
+        self._lost += len(batch)
+        measures.audit_lost(len(batch))
+
+    async def _is_first(self, entry: Entry, once: Once | None) -> bool:
+        if once is None:
+            return True
+        return await self._stream.claim(once.key, entry.entry_id, once.lifetime_ms)
+
+    def _was_told(self, once: Once) -> bool:
+        """Whether this process has noted it before; a key that is new is remembered."""
+        was_told = once.key in self._told_once
+        self._told_once[once.key] = None
+        self._told_once.move_to_end(once.key)
+        if len(self._told_once) > _REMEMBERED:
+            self._told_once.popitem(last=False)
+        return was_told
+
+    def _complain(self, event: str, **said: object) -> None:
+        """Warn, at most once a minute."""
+        now_ms = self._now_ms()
+        if now_ms - self._complained_at_ms >= _TOLD_EVERY_MS:
+            self._complained_at_ms = now_ms
+            _log.warning(event, **said)
