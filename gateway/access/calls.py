@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from structlog.contextvars import bind_contextvars
+
+from gateway import tracing
+from gateway.access import audit
 from gateway.access.gate import Admin, Caller, ClientCaller
 from gateway.contract import (
     AdminContext,
@@ -18,14 +22,18 @@ from gateway.contract import (
     EmptyRequest,
     Forbidden,
     GetCertificateRequest,
+    HostnameForbidden,
     MethodUnknown,
+    Overloaded,
     ProvisionRequest,
     ReleaseCertificateRequest,
     SyncDnsRecordRequest,
     read_request,
 )
 from gateway.dns.owner import Owner
-from gateway.holdings.records import target_invalid
+from gateway.holdings.record_answers import target_invalid
+from gateway.store.deeds import acting_as
+from gateway.store.trail import NO_TRAIL
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -36,6 +44,7 @@ if TYPE_CHECKING:
     from gateway.contract.schema import WireModel
     from gateway.holdings.certificates import Certificates
     from gateway.holdings.records import Records
+    from gateway.store.trail import Trail
 
 _CALLER_KEY: Final = "apiToken"
 
@@ -62,7 +71,9 @@ class Calls:
         *,
         has_zones: bool,
         issues: bool,
+        trail: Trail = NO_TRAIL,
     ) -> None:
+        self._trail = trail
         self._gate = gate
         self._records = records
         self._certificates = certificates
@@ -98,7 +109,19 @@ class Calls:
             raise MethodUnknown
         caller = await self._gate.admit(request.get(_CALLER_KEY))
         parameters = {name: value for name, value in request.items() if name != _CALLER_KEY}
-        return await self.answer_to(caller, method_name, parameters)
+        actor = audit.actor_of(caller)
+        credential = actor.name or actor.role.value
+        bind_contextvars(credential=credential)
+        tracing.admitted(credential)
+        await self._gate.count(caller)
+        with acting_as(actor):
+            try:
+                return await self.answer_to(caller, method_name, parameters)
+            except (Forbidden, HostnameForbidden, Overloaded) as refusal:
+                deed = audit.of_refused_call(caller, method_name, parameters, refusal)
+                if deed is not None:
+                    self._trail.note(deed)
+                raise
 
     async def answer_to(
         self, caller: Caller, method_name: str, parameters: dict[str, object]
@@ -115,7 +138,9 @@ class Calls:
         if request.record is None:
             return await self._records.withdraw(owner)
         if not caller.may_publish(request.record):
-            return target_invalid(owner.hostname, request.record)
+            answer = target_invalid(owner.hostname, request.record)
+            self._trail.note(audit.of_refused_target(owner, request.record, answer))
+            return answer
         return await self._records.publish(owner, request.record)
 
     async def _get_certificate(
@@ -160,4 +185,5 @@ def _demand_role(caller: Caller, method: _Method) -> None:
 def _owner(caller: ClientCaller, ownership: Ownership) -> Owner:
     """The ownership that the call speaks for, once its hostname is the client's to use."""
     caller.demand_hostname(ownership.hostname)
+    tracing.speaks_for(ownership.hostname, ownership.app_id)
     return Owner(caller.client.client_id, ownership.app_id, ownership.hostname)

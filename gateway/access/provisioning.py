@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from gateway.access import clients as rules
+from gateway.access import audit, clients as rules
 from gateway.access.tokens import new_client_token
 from gateway.contract import (
     ClientView,
@@ -21,6 +21,7 @@ from gateway.contract import (
     Unavailable,
 )
 from gateway.dns.owner import Owner
+from gateway.store.trail import NO_TRAIL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from gateway.holdings.records import Records
     from gateway.store.documents import Documents
     from gateway.store.holdings_index import HoldingsIndex
+    from gateway.store.trail import Trail
 
 RELEASE_BOUND_SECONDS: Final = 8.0
 RELEASE_AT_ONCE: Final = 16
@@ -53,7 +55,9 @@ class Provisioning:
         records: Records,
         certificates: Certificates,
         now_ms: Callable[[], int],
+        trail: Trail = NO_TRAIL,
     ) -> None:
+        self._trail = trail
         self._clients = clients
         self._index = index
         self._documents = documents
@@ -61,33 +65,51 @@ class Provisioning:
         self._certificates = certificates
         self._now_ms = now_ms
 
-    async def provision(self, request: ProvisionRequest) -> ProvisionResponse:
+    async def provision(
+        self, request: ProvisionRequest, *, first_token: NewToken | None = None
+    ) -> ProvisionResponse:
         """Carry out one request.
+
+        `first_token` is what a client gets that `ensure` makes, where the caller must know of it
+        beforehand.
 
         Raises:
             RequestInvalid: no such client, or it still holds hostnames.
             Unavailable: the client was just being used; ask again.
         """
+        try:
+            return await self._carry_out(request, first_token)
+        except RequestInvalid as refused:
+            client_id = request.client_id
+            why = audit.of_refused_provisioning(request.action, client_id, refused.text)
+            self._trail.note(why)
+            raise
+
+    async def _carry_out(
+        self, request: ProvisionRequest, first_token: NewToken | None
+    ) -> ProvisionResponse:
         if request.action == "ensure":
-            return await self._ensure(request)
+            return await self._ensure(request, first_token)
         if request.action == "rotate":
             return await self._rotate(request)
         if request.action == "revoke":
             return await self._revoke(request.client_id)
         return await self._remove(request.client_id, release=request.release_holdings)
 
-    async def _ensure(self, request: ProvisionRequest) -> ProvisionResponse:
+    async def _ensure(
+        self, request: ProvisionRequest, first_token: NewToken | None
+    ) -> ProvisionResponse:
         spec = request.spec
         if spec is None:
             raise RequestInvalid(["spec is missing: ensure takes the whole policy"])
-        token = new_client_token(spec.client_id)
+        token = first_token or new_client_token(spec.client_id)
 
         def decide(client: Client | None) -> Client:
             if client is None:
                 return rules.created(spec, token, self._now_ms())
             return rules.with_policy(client, spec)
 
-        return self._answer(await self._change(spec.client_id, decide), token)
+        return self._answer(await self._change("ensure", spec.client_id, decide), token)
 
     async def _rotate(self, request: ProvisionRequest) -> ProvisionResponse:
         token = new_client_token(request.client_id)
@@ -96,20 +118,16 @@ class Provisioning:
             known = _known(client, request.client_id)
             return rules.rotated(known, token, request.overlap_seconds, self._now_ms())
 
-        return self._answer(await self._change(request.client_id, decide), token)
+        return self._answer(await self._change("rotate", request.client_id, decide), token)
 
     async def _revoke(self, client_id: ClientId) -> ProvisionResponse:
-        return self._answer(
-            await self._change(client_id, lambda client: rules.revoked(_known(client, client_id)))
-        )
+        return self._answer(await self._without_credentials(client_id))
 
     async def _remove(self, client_id: ClientId, *, release: bool) -> ProvisionResponse:
         stored = await self._clients.by_id(client_id)
         client = _known(None if stored is None else stored.client, client_id)
         if release:
-            client = await self._change(
-                client_id, lambda now: rules.revoked(_known(now, client_id))
-            )
+            client = await self._without_credentials(client_id)
             await self._release_all(client_id)
         held = await self._held(client_id)
         if held:
@@ -125,13 +143,28 @@ class Provisioning:
         if not await self._clients.drop(client_id):
             raise Unavailable(1_000)
         _log.info("client removed", client_id=client_id)
+        self._trail.note(audit.of_removal(client))
         return ProvisionResponse(client=_view(rules.revoked(client)))
 
+    async def _without_credentials(self, client_id: ClientId) -> Client:
+        def decide(client: Client | None) -> Client:
+            return rules.revoked(_known(client, client_id))
+
+        return await self._change("revoke", client_id, decide)
+
     async def _change(
-        self, client_id: ClientId, decide: Callable[[Client | None], Client]
+        self, action: str, client_id: ClientId, decide: Callable[[Client | None], Client]
     ) -> Client:
-        client = await self._clients.change(client_id, decide)
-        return _known(client, client_id)
+        seen: list[Client | None] = []
+
+        def decide_on(client: Client | None) -> Client:
+            seen.append(client)
+            return decide(client)
+
+        client = _known(await self._clients.change(client_id, decide_on), client_id)
+        if client != seen[-1]:
+            self._trail.note(audit.of_provisioning(action, seen[-1], client))
+        return client
 
     def _answer(self, client: Client, token: NewToken | None = None) -> ProvisionResponse:
         _log.info(

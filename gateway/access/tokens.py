@@ -11,12 +11,15 @@ import hashlib
 import re
 import secrets
 from dataclasses import dataclass
+from itertools import islice
 
 from gateway.contract.names import CredentialId
 from gateway.store.keys import fingerprint
 
 _CLIENT_TOKEN = re.compile(r"gwc_([0-9a-f]{24})([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _ADMIN_TOKEN = re.compile(r"gwa_[A-Za-z0-9_-]{43}")
+_ANY_TOKEN = re.compile(rb"gw(?:c_[0-9a-f]{36}_|a_)[A-Za-z0-9_-]{43}")
+_MOST_IN_BODY = 4
 _SECRET_BYTES = 32
 _CREDENTIAL_BYTES = 6
 
@@ -71,3 +74,12 @@ def parse_admin_token(token: object) -> str | None:
 def digest_of(token: str) -> str:
     """SHA-256 of a whole token in hex: enough for a secret of 256 random bits."""
     return hashlib.sha256(token.encode("ascii")).hexdigest()
+
+
+def digests_in(body: bytes) -> list[str]:
+    """The digests of the first few tokens that are written somewhere in a call's body.
+
+    For whoever must tell a known token without reading the call.
+    """
+    found = islice(_ANY_TOKEN.finditer(body), _MOST_IN_BODY)
+    return [hashlib.sha256(each[0]).hexdigest() for each in found]

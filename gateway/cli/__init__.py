@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import sys
 import traceback
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,6 +21,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from gateway import __version__
+from gateway.cli.streams import (
+    fault_words,
+    is_of_output,
+    open_standard_files,
+    say_error,
+    silence_output,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +49,10 @@ COMMANDS: Final = {
     "accounts": "Look after the accounts at the authorities: list, new key, contact.",
     "budget": "Show what each authority may still be asked for, and what holds orders back.",
     "explain": "Explain how a hostname is judged, and what a call for it would be answered.",
+    "audit": "Show who changed what, when, from where; follow it.",
     "issuances": "Show where each certificate stands, why, and what is next.",
+    "backup": "Write all that Redis holds into a sealed file, or look such a file through.",
+    "restore": "Write a backup into an empty Redis.",
     "reseal": "Move everything that is sealed to the first key of the keyring.",
 }
 
@@ -57,6 +68,12 @@ _SERVER_LIBRARIES: Final = (
 _CLOSED_PIPE = 141  # what a shell calls a program that SIGPIPE ended
 _INTERRUPTED = 130  # what a shell calls a program that ^C ended
 _UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
+_FAILED, _WRONG = 1, 2  # as `cli.session` has them
+
+_NO_LOCALE: Final = (
+    "A file's name has characters that the locale of this process does not have: run it with a"
+    " UTF-8 one, such as LC_ALL=C.UTF-8."
+)
 
 REFUSED_ARGUMENT: Final = (
     "A token is not taken from the command line, where other users and the shell's history see it:"
@@ -70,6 +87,21 @@ _TOKEN_OPTIONS: Final = {"--token", "--api-token", "--apitoken", "--apiToken"}
 
 class _Commands(click.Group):
     """Finds `command` in `gateway.cli.<name>` when it is needed."""
+
+    def main(self, *args: Any, **named: Any) -> Any:
+        """Run with all standard files; one that takes no output ends it in a sentence."""
+        open_standard_files()
+        try:
+            return super().main(*args, **named)
+        except Exception as error:
+            if not is_of_output(error):
+                raise
+            silence_output()
+            say_error(
+                f"The output cannot be written: {fault_words(error)}; what was asked for may be"
+                " done all the same."
+            )
+            sys.exit(_FAILED)
 
     def make_context(
         self,
@@ -130,12 +162,17 @@ class _Commands(click.Group):
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
         except KeyboardInterrupt:
-            click.echo("Interrupted.", err=True)
+            say_error("Interrupted.")
             ctx.exit(_INTERRUPTED)
-        except Exception as error:  # noqa: BLE001  (the last resort)
+        except Exception as error:  # the last resort
             if isinstance(error, BrokenPipeError) and _silence_closed_pipes():
                 ctx.exit(_CLOSED_PIPE)
-            click.echo(_sentence(error), err=True)
+            if is_of_output(error):
+                raise
+            if isinstance(error, UnicodeEncodeError) and sys.getfilesystemencoding() != "utf-8":
+                say_error(_NO_LOCALE)
+                ctx.exit(_WRONG)
+            say_error(_sentence(error))
             ctx.exit(_UNFORESEEN)
 
 

@@ -81,7 +81,9 @@ def rollover(config_path: str | None, name: str | None) -> None:
     NAME may be left out when there is one authority. Gateways that run notice by themselves. May
     be repeated: it goes on with what was begun.
     """
-    chosen, view = _with_authority(config_path, name, lambda authority: authority.roll_key_over())
+    chosen, view = _with_authority(
+        config_path, name, "account-rollover", lambda authority: authority.roll_key_over()
+    )
     say(f"{chosen}: the account's key is now {view.key_type} {view.key_thumbprint}.")
 
 
@@ -93,7 +95,9 @@ def contact(config_path: str | None, name: str | None) -> None:
 
     NAME may be left out when there is one authority.
     """
-    chosen, view = _with_authority(config_path, name, lambda authority: authority.update_contact())
+    chosen, view = _with_authority(
+        config_path, name, "account-contact", lambda authority: authority.update_contact()
+    )
     say(f"{chosen}: the account's contacts are now: {_joined(view)}.")
 
 
@@ -108,7 +112,9 @@ def replace(config_path: str | None, name: str | None) -> None:
     For an account that was deactivated or revoked, which cannot be revived. Issuances that are
     under way begin anew.
     """
-    chosen, view = _with_authority(config_path, name, lambda authority: authority.replace_account())
+    chosen, view = _with_authority(
+        config_path, name, "account-replace", lambda authority: authority.replace_account()
+    )
     say(f"{chosen}: the account is now {view.url}.")
 
 
@@ -177,13 +183,17 @@ def _as_json(found: _Found) -> dict[str, Any]:
 
 
 def _with_authority(
-    config_path: str | None, name: str | None, work: Callable[[Authority], Awaitable[AccountView]]
+    config_path: str | None,
+    name: str | None,
+    action: str,
+    work: Callable[[Authority], Awaitable[AccountView]],
 ) -> tuple[str, AccountView]:
     settings = read_settings(config_path)
     chosen = _chosen(settings, name)
 
     async def run() -> AccountView | str:
         from gateway.certificates.orders import AuthorityFault
+        from gateway.store.deeds import Action, Deed
         from gateway.wiring import open_gateway
 
         async with open_gateway(settings) as gateway:
@@ -191,9 +201,13 @@ def _with_authority(
                 each.authority for each in gateway.authorities if each.authority.name == chosen
             )
             try:
-                return await work(authority)
+                view = await work(authority)
             except AuthorityFault as fault:
+                why = f"at {chosen}: {fault.detail}"
+                gateway.trail.note(Deed(Action(action), "refused", changed=False, detail=why))
                 return fault.detail
+            gateway.trail.note(Deed(Action(action), "done", detail=f"at {chosen}: {view.url}"))
+            return view
 
     outcome = carry_out(run())
     if isinstance(outcome, str):

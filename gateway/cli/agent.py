@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
 
     from gateway.agent.config import AgentSettings
+    from gateway.agent.lock import Held
     from gateway.agent.running import Holder
 
 ONCE_SECONDS: Final = 300.0
@@ -33,7 +34,7 @@ Examples:
   gateway agent --config agent.toml         # until it is stopped
   gateway agent --config agent.toml --once  # bring all up to date, and end
   gateway agent --once --timeout 60 -v      # and say what needed no change
-  gateway agent --once --renew              # and ask for each certificate now
+  gateway agent --once --renew              # and ask for everything now
   gateway agent check                       # before a start: what is wrong?
   gateway agent status                      # how it stands; asks nobody
   gateway agent status --json | jq .
@@ -88,8 +89,8 @@ class _Group(click.Group):
 @click.option(
     "--renew",
     is_flag=True,
-    help="With --once: ask for each certificate, also where the one here is current, and heed no "
-    "wait that the gateway asked for. A record that is current is left.",
+    help="With --once: publish each record and ask for each certificate now, due or not, and heed "
+    "no wait that the gateway asked for.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Say also what needed no change.")
 @click.pass_context
@@ -119,12 +120,12 @@ def command(
     if renew and not once:
         raise click.UsageError("--renew goes with --once")
     settings = read_agent_settings(config_path)
-    with _locked(settings, f" {_STOP_FIRST}" if renew else ""):
+    with _locked(settings, f" {_STOP_FIRST}" if renew else "") as held:
         if once:
             seconds = timeout_seconds or ONCE_SECONDS
             code = _once(settings, seconds, renew=renew, verbose=verbose)
         else:
-            code = _stay(settings, verbose=verbose)
+            code = _stay(settings, held, verbose=verbose)
     sys.exit(code)
 
 
@@ -172,7 +173,7 @@ def _holder(settings: AgentSettings) -> Holder | str | None:
 
 
 @contextmanager
-def _locked(settings: AgentSettings, remedy: str) -> Iterator[None]:
+def _locked(settings: AgentSettings, remedy: str) -> Iterator[Held]:
     """Be the one agent of these folders; ends the command when there is another."""
     from gateway.agent.durable import DiskFault
     from gateway.agent.lock import Locked, WrongUser, agent_lock
@@ -181,14 +182,14 @@ def _locked(settings: AgentSettings, remedy: str) -> Iterator[None]:
     certificates_dir = settings.certificates_dir if has_files else None
     with ExitStack() as stack:
         try:
-            stack.enter_context(agent_lock(settings.state_dir, certificates_dir))
+            held = stack.enter_context(agent_lock(settings.state_dir, certificates_dir))
         except WrongUser as wrong:
             end_with(f"{wrong}.", WRONG)
         except Locked as locked:
             end_with(f"{locked}.{remedy}", NOT_YET)
         except DiskFault as fault:
             end_with(f"{fault}.", REFUSED)
-        yield
+        yield held
 
 
 def _once(settings: AgentSettings, timeout_seconds: float, *, renew: bool, verbose: bool) -> int:
@@ -214,7 +215,7 @@ def _once(settings: AgentSettings, timeout_seconds: float, *, renew: bool, verbo
 
     code = _carry_out(keep_once(settings, clocks, timeout_seconds, tell, complain, renew=renew))
     if renew and code == 0 and not said:
-        say("The gateway was asked for each certificate, and answered those that are here.")
+        say("The gateway was asked for everything, and all is as it was.")
     if verbose:
         now_ms = clocks.now_ms()
         recall = Memories(settings.state_dir).read
@@ -223,14 +224,18 @@ def _once(settings: AgentSettings, timeout_seconds: float, *, renew: bool, verbo
     return code
 
 
-def _stay(settings: AgentSettings, *, verbose: bool) -> int:
+def _stay(settings: AgentSettings, held: Held, *, verbose: bool) -> int:
     from gateway.agent.clocks import Clocks
+    from gateway.agent.lock import LockLost
     from gateway.agent.service import serve
     from gateway.logs import configure_logging
 
     configure_logging("debug" if verbose else "info", settings.log_format)
     _say_warning(settings)
-    _carry_out(serve(settings, os.environ, Clocks()))
+    try:
+        _carry_out(serve(settings, os.environ, Clocks(), held.demand))
+    except LockLost as lost:
+        end_with(f"{lost}.", REFUSED)
     return 0
 
 

@@ -10,7 +10,6 @@ the same command makes sense again later; 130 after ^C.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import math
@@ -36,6 +35,8 @@ USAGE: Final = "usage"
 """The code, in JSON, of what the gateway was never asked: the command line or the set-up."""
 INTERRUPTED: Final = 130  # what a shell calls a program that ^C ended
 
+LONGEST_SECONDS: Final = 31_536_000
+
 _MAY_BE_DONE: Final = "Interrupted; what was asked for may be done all the same."
 _NO_URL: Final = f"Say which gateway to call: --url URL, or ${variables.URL}."
 _URL_WITH_USER: Final = (
@@ -46,7 +47,7 @@ _T = TypeVar("_T")
 
 
 class Seconds(click.ParamType[float]):
-    """A positive, finite number of seconds."""
+    """A number of seconds above 0, and up to a year: more would be no limit."""
 
     name = "seconds"
 
@@ -58,8 +59,10 @@ class Seconds(click.ParamType[float]):
             seconds = float(value)
         except ValueError:
             seconds = math.nan
-        if not 0 < seconds < math.inf:
+        if not seconds > 0:
             self.fail(f"{value!r} is not a number of seconds above 0.", param, ctx)
+        if seconds > LONGEST_SECONDS:
+            self.fail(f"{value!r} is more than {LONGEST_SECONDS} seconds, a year.", param, ctx)
         return seconds
 
 
@@ -139,12 +142,10 @@ class FirstFailure:
         if self._is_told or not sys.stderr.isatty():
             return
         self._is_told = True
-        # A terminal that has gone away is no reason to give up.
-        with contextlib.suppress(OSError):
-            say(
-                f"{failure.text} Trying again until {self._deadline:g} s are over; ^C ends it.",
-                err=True,
-            )
+        say(
+            f"{failure.text} Trying again until {self._deadline:g} s are over; ^C ends it.",
+            err=True,
+        )
 
 
 @dataclass(frozen=True)

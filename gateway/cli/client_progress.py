@@ -7,7 +7,6 @@ a log, and the words of both, which are pure. Must not: write to standard output
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import sys
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from gateway.cli.client_words import seconds_words
 from gateway.cli.session import printable, say
+from gateway.cli.streams import silence_error
 from gateway.client import GatewayError, Pending
 
 if TYPE_CHECKING:
@@ -123,12 +123,14 @@ class _LiveLine(ProgressShower):
 
     def _draw(self) -> None:
         # A terminal that has gone away is no reason to stop waiting.
-        with contextlib.suppress(OSError, ValueError):
+        try:
             for frame in itertools.cycle(_frames()):
                 self._write(_CLEARED + self._line(frame))
                 if self._ended.wait(_REDRAWN_EVERY_SECONDS):
                     break
             self._write(_CLEARED)
+        except (OSError, ValueError):
+            silence_error()
 
     def _line(self, frame: str) -> str:
         now = time.monotonic()

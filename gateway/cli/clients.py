@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from gateway.cli import apply
 from gateway.cli.session import (
     REFUSED,
     WRONG,
@@ -49,6 +50,9 @@ gateway clients ensure cluster-a --type cloudly \\
 @click.group("clients")
 def command() -> None:
     """Provision clients: policy, credentials, removal."""
+
+
+command.add_command(apply.command)
 
 
 @command.command("ensure", epilog=_EXAMPLE)

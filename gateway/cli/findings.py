@@ -22,7 +22,8 @@ from gateway.certificates.keyring_proof import proven_keys
 from gateway.certificates.sealing import KeyringInvalid, load_keyring
 from gateway.cli.authority_findings import check_accounts, check_directories
 from gateway.cli.finding import Finding, State
-from gateway.config import is_loopback
+from gateway.cli.listener_finding import listener_finding
+from gateway.cli.state_finding import state_finding
 from gateway.configured import build_zones
 from gateway.dns.errors import DnsFault
 from gateway.dns.exchange import Exchange
@@ -128,13 +129,9 @@ async def check_files(settings: Settings) -> AsyncIterator[Finding]:
     for path in settings.secret_files:
         if path != settings.keyring_file and path.stat().st_mode & stat.S_IRWXO:
             yield Finding("files", State.WARNING, f"Everybody may read {path}.", f"chmod o= {path}")
-    if not is_loopback(settings.http.host):
-        yield Finding(
-            "http",
-            State.WARNING,
-            f"Other machines can reach {settings.http.listen}, and it is plain HTTP.",
-            "Put a proxy with TLS in front: tokens and private keys pass here.",
-        )
+    listener = listener_finding(settings)
+    if listener is not None:
+        yield listener
     if not settings.zones:
         yield Finding("zones", State.WARNING, "There is none.", "Add a [[zones]] table.")
     if not settings.acme:
@@ -276,6 +273,10 @@ async def check_redis(settings: Settings) -> AsyncIterator[Finding]:
             for persistence in await read_persistence(url):
                 for finding in _redis_findings(persistence, where, settings.redis):
                     yield finding
+            unfit = await state_finding(url)
+            if unfit is not None:
+                yield unfit
+                return  # no account is to be made in it either
             async for finding in _check_keyring(settings.keyring_file, url):
                 yield finding
             async for finding in _check_clock(url):

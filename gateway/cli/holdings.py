@@ -1,7 +1,7 @@
 """`gateway holdings`: who holds what, and the operator's own hand in it.
 
-Responsible for the command line of `list`, `rebuild`, `hand-over` and `forget`; `interventions` has
-the parts that carry them out, `cli.holding_words` says what came of it. Must not decide anything.
+Responsible for the command line of the group; `interventions` has the parts that carry them out,
+`cli.holding_words` says what came of it. Must not decide anything.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group("holdings")
 def command() -> None:
-    """Show who holds what; rebuild that from the zones, hand over, forget."""
+    """Show who holds what; rebuild that from the zones, hand over, give up, forget."""
 
 
 @command.command("list")
@@ -124,6 +124,8 @@ def rebuild(
         for zone in zones:
             say(f"Reading the zone {zone.name} …", err=True)
             reports.append(await rebuilding.rebuild(zone, names))
+        if not dry_run:
+            _note_rebuilt(gateway, reports)
         return reports, [name for name in names if gateway.zones.holding(name) is None]
 
     reports, strays = _with_gateway(config_path, work)
@@ -196,12 +198,59 @@ def forget(config_path: str | None, hostname: str, holder: str | None, *, as_jso
         say(line)
 
 
+@command.command("give-up")
+@config_option
+@click.argument("hostname")
+def give_up(config_path: str | None, hostname: str) -> None:
+    """Give up the certificate at HOSTNAME that was the gateway's own and is so no more.
+
+    It was `http.tls_hostname` once. Until it is given up it is renewed, and no client can have the
+    hostname.
+    """
+    from gateway.holdings.own_certificate import THE_GATEWAY
+
+    checked = _hostname(hostname)
+    if read_settings(config_path).http.tls_hostname == checked:
+        end_with(f"{checked} is http.tls_hostname: change that first, everywhere.", REFUSED)
+    if not _with_gateway(config_path, lambda gateway: _give_up(gateway, checked)):
+        end_with(f"{checked} is not held by {THE_GATEWAY.client_id} itself.", REFUSED)
+    say(f"{checked} is given up.")
+
+
+async def _give_up(gateway: Gateway, hostname: Hostname) -> bool:
+    from gateway.dns.owner import Owner
+    from gateway.holdings import deeds, own_certificate
+    from gateway.holdings.own_certificate import THE_GATEWAY
+
+    before = await own_certificate.give_up(gateway.documents, hostname, gateway.clock.now_ms)
+    if before is None:
+        return False
+    owner = Owner(THE_GATEWAY.client_id, THE_GATEWAY.app_id, hostname)
+    gateway.trail.note(deeds.of_release(owner, had_certificate=before.certificate is not None))
+    return True
+
+
 async def _documents(gateway: Gateway) -> tuple[list[Document | Unreadable], Zones]:
     found = [each async for each in gateway.documents.all()]
     return sorted(found, key=lambda each: each.hostname), gateway.zones
 
 
 async def _hand_over(gateway: Gateway, giver: Owner, taker: Owner) -> HandedOver:
+    from gateway.holdings import deeds
+    from gateway.holdings.handing_over import HandOverRefused
+    from gateway.store.deeds import Action
+
+    try:
+        done = await _handed_over(gateway, giver, taker)
+    except HandOverRefused as refused:
+        deed = deeds.of_refused_command(Action.HAND_OVER, taker.hostname, str(refused))
+        gateway.trail.note(deed)
+        raise
+    gateway.trail.note(deeds.of_handing_over(giver, taker, done))
+    return done
+
+
+async def _handed_over(gateway: Gateway, giver: Owner, taker: Owner) -> HandedOver:
     from gateway.access.suitability import why_not
     from gateway.holdings.handing_over import HandOverRefused
 
@@ -219,10 +268,24 @@ async def _hand_over(gateway: Gateway, giver: Owner, taker: Owner) -> HandedOver
 
 
 async def _forget(gateway: Gateway, hostname: Hostname, owner: Owner | None) -> Forgotten:
+    from gateway.holdings import deeds
     from gateway.store.documents import Holder
 
     holder = None if owner is None else Holder(owner.client_id, owner.app_id)
-    return await _interventions(gateway).forgetting.forget(hostname, holder)
+    forgotten = await _interventions(gateway).forgetting.forget(hostname, holder)
+    gateway.trail.note(deeds.of_forgetting(hostname, owner, forgotten))
+    return forgotten
+
+
+def _note_rebuilt(gateway: Gateway, reports: list[ZoneReport]) -> None:
+    from gateway.holdings import deeds
+    from gateway.holdings.rebuilding import Upshot
+
+    restored = sum(
+        finding.outcome is Upshot.RESTORED for report in reports for finding in report.findings
+    )
+    if restored:
+        gateway.trail.note(deeds.of_rebuilding([report.zone for report in reports], restored))
 
 
 def _interventions(gateway: Gateway) -> Interventions:

@@ -72,6 +72,8 @@ async def _reseal(settings: Settings, *, dry_run: bool) -> int:
         except (StoreUnavailable, StoreRefused) as fault:
             say(f"{fault}. {_where(resealing.report)}", err=True)
             return REFUSED
+        if not dry_run:
+            _note(gateway, resealing.report, first)
     report, key_ids = resealing.report, gateway.keyring.key_ids
     if not report.is_finished:
         say(f"Interrupted. {_where(report)}", err=True)
@@ -86,6 +88,13 @@ async def _reseal(settings: Settings, *, dry_run: bool) -> int:
     if not dry_run:
         say(_verdict(report, key_ids))
     return 0 if report.is_complete else REFUSED
+
+
+def _note(gateway: Gateway, report: Report, first: str) -> None:
+    from gateway.store.deeds import Action, Deed
+
+    outcome = "finished" if report.is_finished else "interrupted"
+    gateway.trail.note(Deed(Action.RESEAL, outcome, detail=_moved(report, first)))
 
 
 def _resealing(settings: Settings, gateway: Gateway) -> Resealing:

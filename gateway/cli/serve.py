@@ -7,7 +7,8 @@ import sys
 
 import click
 
-from gateway.cli.session import carry_out, config_option, read_settings
+from gateway import early_signals
+from gateway.cli.session import carry_out, config_option, load_configuration, read_settings
 
 
 @click.command("serve")
@@ -20,12 +21,15 @@ def command(config_path: str | None, *, no_worker: bool) -> None:
 
 def start(config_path: str | None, *, serves_http: bool, works: bool) -> None:
     """Run a process in the given roles."""
+    # Imports take a while: what comes meanwhile waits for whoever hears it.
+    early_signals.hold()
+    from gateway.generation import Roles
     from gateway.logs import configure_logging
-    from gateway.running import Roles, run
+    from gateway.running import run
 
     settings = read_settings(config_path)
     configure_logging(settings.log.level, settings.log.format)
-    carry_out(run(settings, Roles(serves_http, works and settings.worker.enabled)))
+    carry_out(run(settings, Roles(serves_http, works), lambda: load_configuration(config_path)))
     sys.stdout.flush()
     sys.stderr.flush()
     # All has been handed over. A thread that waits for a CA which hangs would keep Python from

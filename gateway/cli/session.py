@@ -6,11 +6,15 @@ Exit codes: 0 done, 1 refused or failed, 2 the command line or the configuration
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
+
+from gateway.cli.streams import say_error
+from gateway.hardening import forbid_dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -36,18 +40,29 @@ def config_option(command: _Command) -> _Command:
 
 
 def read_settings(config_path: str | None) -> Settings:
-    """The settings; ends the command with every fault when there is one."""
-    from gateway.config import ConfigInvalid, find_file, load_settings
+    """The settings; ends the command with every fault when there is one.
+
+    They hold secrets, as does what is read later: from now on no core file is written.
+    """
+    from gateway.config import ConfigInvalid
     from gateway.logs import configure_logging
 
+    forbid_dumps()
     try:
-        given = None if config_path is None else Path(config_path)
-        settings = load_settings(find_file(given, os.environ), os.environ)
+        settings = load_configuration(config_path)
     except ConfigInvalid as invalid:
         end_with(invalid.faults, WRONG)
     # A command says itself what it did; `serve` and `worker` set their own level afterwards.
     configure_logging("error", settings.log.format)
     return settings
+
+
+def load_configuration(config_path: str | None) -> Settings:
+    """The settings of `--config`, or of where else they are to be found. Raises ConfigInvalid."""
+    from gateway.config import find_file, load_settings
+
+    given = None if config_path is None else Path(config_path)
+    return load_settings(find_file(given, os.environ), os.environ)
 
 
 def carry_out(work: Coroutine[Any, Any, _T]) -> _T:
@@ -56,16 +71,18 @@ def carry_out(work: Coroutine[Any, Any, _T]) -> _T:
 
     from gateway.certificates.sealing import KeyringInvalid, SealBroken
     from gateway.contract import CallError, RequestInvalid
-    from gateway.running import AddressTaken
+    from gateway.http.listener.binding import AddressTaken
+    from gateway.http.listener.contexts import TlsInvalid
     from gateway.store.connection import StoreRefused, StoreUnavailable
     from gateway.store.documents import Contended, Unreadable
     from gateway.store.embedded import EmbeddedRedisFault
+    from gateway.store.schema_version import StateRefused
 
     try:
         return uvloop.run(work)
     except KeyringInvalid as invalid:
         end_with(invalid.faults, WRONG)
-    except (AddressTaken, EmbeddedRedisFault) as fault:
+    except (AddressTaken, EmbeddedRedisFault, StateRefused, TlsInvalid) as fault:
         end_with(str(fault), WRONG)
     except RequestInvalid as refused:
         end_with(refused.violations, REFUSED)
@@ -73,6 +90,18 @@ def carry_out(work: Coroutine[Any, Any, _T]) -> _T:
         end_with(refused.text, REFUSED)
     except (Contended, SealBroken, StoreRefused, StoreUnavailable, Unreadable) as fault:
         end_with(f"{fault}.", REFUSED)
+
+
+def cancel_at_sigterm() -> None:
+    """Have SIGTERM cancel this command's work, as ^C does, so that it ends what it has begun.
+
+    `carry_out` raises `asyncio.CancelledError` then.
+    """
+    import asyncio
+
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 def end_with(message: str | Iterable[str], code: int) -> NoReturn:
@@ -85,9 +114,13 @@ def end_with(message: str | Iterable[str], code: int) -> NoReturn:
 def say(line: str, *, err: bool = False) -> None:
     """Print one line for a person. What it quotes of a zone or of Redis can't steer the terminal.
 
-    Nor can it begin a line of its own. JSON needs none of this: it is ASCII, and escaped.
+    Nor can it begin a line of its own. JSON needs none of this: it is ASCII, and escaped. That
+    standard error takes nothing any more is no failure.
     """
-    click.echo(printable(line), err=err)
+    if err:
+        say_error(printable(line))
+    else:
+        click.echo(printable(line))
 
 
 def printable(text: str) -> str:

@@ -29,8 +29,22 @@ keyring_file = "keyring"
 token_sha256 = "{token_sha256}"
 
 [http]
-# Plain HTTP. Put a proxy with TLS in front before other machines may reach it.
 listen = "127.0.0.1:8053"
+# "self": the certificate of tls_hostname, issued and renewed by the gateway itself. "files": those
+# below, taken anew when they change. "off": plain HTTP, for this machine alone.
+#tls = "self"
+#tls_hostname = "gateway.example.org"
+#certificate_file = "tls.pem"
+#key_file = "tls.key"
+# PEM: only clients with a certificate of this authority get in; their token is needed still.
+#client_ca_file = "clients.pem"
+# Plain HTTP for other machines, where a proxy with TLS is in front.
+allow_plain_http = false
+# How many connections there may be, in all and from one address.
+connections = 2048
+connections_per_address = 512
+# Proxies in front, whose X-Forwarded-For says who calls.
+#trusted_proxies = ["192.0.2.10", "10.0.0.0/8"]
 
 [redis]
 # "embedded": a Redis of its own on a socket in state_dir. Several machines share one by a URL such
@@ -44,6 +58,17 @@ url = "embedded"
 level = "info"
 # console (for people) or json (for programs)
 format = "console"
+
+[metrics]
+# Figures for Prometheus at /metrics of this address, in plain HTTP.
+#listen = "127.0.0.1:9153"
+allow_beyond_loopback = false
+# How many seconds after all hostnames were counted they are counted again.
+census_seconds = 60
+
+[audit]
+# About how many entries of the audit trail are kept in Redis, the newest; 0 keeps none.
+entries = 100000
 
 # One [[zones]] table for each zone that the gateway may write to. At the DNS server, allow the key
 # to update and to query the zone.
@@ -82,6 +107,8 @@ format = "console"
 # Where it has several: the profile to order, and the root that the chain should lead to.
 #profile = "shortlived"
 #preferred_chain = "ISRG Root X1"
+# Others than the directory's scheme, host and port that the authority's URLs may have.
+#origins = ["https://files.ca.example.org"]
 # PEM file, for an authority whose own HTTPS certificate the system does not know.
 #ca_bundle = "authority.pem"
 # ecdsa-p256, ecdsa-p384, rsa-2048, rsa-3072 or rsa-4096
@@ -111,6 +138,24 @@ format = "console"
 enabled = true
 # How many issuances move at once.
 concurrency = 32
+
+# 0 is no limit. The first three are for each client, in all processes together.
+[limits]
+calls_per_minute = 1200
+# How many hostnames it may hold with a record, and how many with a certificate.
+records = 0
+certificates = 0
+# Calls with a wrong token and what is no call at all: of one address, and of all of them together.
+unauthenticated_per_minute = 60
+unauthenticated_per_second = 200
+# How many calls may be under way in one process, of all and with one token.
+concurrent_calls = 512
+concurrent_calls_per_credential = 64
+
+# A client's own limits, by its id.
+#[limits.clients."cluster-a"]
+#calls_per_minute = 6000
+#records = 500
 """
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from gateway import measures
 from gateway.store.faults import StoreRefused
 
 if TYPE_CHECKING:
@@ -68,5 +69,6 @@ class SharedClock:
                 _log.warning("%s (TIME): the clocks of all machines must agree", refused)
             self._is_refused = True
             return
+        measures.clock_differs((told_ms - self._local_now_ms()) / 1000)
         # It was read somewhere on the way there and back.
         self._ahead_ms = told_ms - (began_ms + self.steady_ms()) // 2

@@ -65,6 +65,8 @@ class Store:
         self._commit = _Script("commit")
         self._remove_member = _Script("remove_member")
         self._compare_and_set = _Script("compare_and_set")
+        self._take_call = _Script("take_call")
+        self._reserve = _Script("reserve")
 
     async def close(self) -> None:
         """Close every connection; repeatable."""
@@ -108,6 +110,25 @@ class Store:
         await self._router.run(errands)
         answers = [errand.answers[0] for errand in errands]
         return [None if isinstance(answer, RedisError) else answer for answer in answers]
+
+    async def some_fields_of_each(
+        self, keys: Sequence[str], names: Sequence[str]
+    ) -> list[dict[str, str] | None]:
+        """These fields, where they are there, of each of some hashes, in the same order, at once.
+
+        None where something else lies under the key.
+        """
+        errands = [Errand(key, (("HMGET", key, *names),)) for key in keys]
+        await self._router.run(errands)
+        found = [errand.answers[0] for errand in errands]
+        return [
+            None
+            if isinstance(values, RedisError)
+            else {
+                name: value for name, value in zip(names, values, strict=True) if value is not None
+            }
+            for values in found
+        ]
 
     async def commit(
         self,
@@ -189,6 +210,18 @@ class Store:
         """The values of some string keys of one slot, in the same order; None for an absent one."""
         return cast("list[str | None]", await self._read(keys[0], ("MGET", *keys)))
 
+    async def take_turn(self, key: str, lifetime_ms: int) -> bool:
+        """Set a key that nobody has set within its lifetime: whether this caller has the turn.
+
+        No lock: it says when something is worth doing again. False also when Redis's answer was
+        lost and the command was sent a second time.
+        """
+        return await self._write(key, ("SET", key, "1", "NX", "PX", lifetime_ms)) is not None
+
+    async def put(self, key: str, value: str, lifetime_ms: int) -> None:
+        """Set a value that ends after its lifetime."""
+        await self._write(key, ("SET", key, value, "PX", lifetime_ms))
+
     async def compare_and_set(self, index_key: str, swaps: Sequence[Swap], now_ms: int) -> bool:
         """Run `compare_and_set.lua`: change all of these values, in one slot, or none of them.
 
@@ -203,9 +236,46 @@ class Store:
         answer = await self._run(self._compare_and_set, keys, arguments, waits=False)
         return bool(answer == 1)
 
+    async def take_call(self, key: str, now_us: int, interval_us: int, count: int) -> int:
+        """Run `take_call.lua`: how long to wait for a call in microseconds, 0 when it was taken.
+
+        Does not wait for replicas: a rate may be forgotten. One that is sent a second time, since
+        Redis's answer was lost, may take two.
+        """
+        arguments = [str(now_us), str(interval_us), str(count)]
+        answer = await self._run(self._take_call, [key], arguments, waits=False)
+        return cast("int", answer)
+
+    async def reserve(self, key: str, name: str, now_ms: int, lifetime_ms: int) -> list[str]:
+        """Run `reserve.lua`: all who have reserved, from the first to the last, this name too.
+
+        Given back by `remove_member`. Does not wait for replicas: it is for the time of a call.
+        """
+        arguments = [name, str(now_ms), str(lifetime_ms)]
+        return cast("list[str]", await self._run(self._reserve, [key], arguments, waits=False))
+
     async def set_size(self, key: str) -> int:
         """How many members a set has."""
         return cast("int", await self._read(key, ("SCARD", key)))
+
+    async def exchange(self, key: str, commands: Sequence[Command]) -> list[Any]:
+        """Send commands for one key, in order, on one connection; what each came to.
+
+        For `store.stream`. A refusal is an error in its place. Does not wait for replicas.
+        """
+        errand = Errand(key, tuple(commands))
+        await self._router.run([errand])
+        return errand.answers
+
+    async def answers_of_each(self, wanted: Sequence[tuple[str, Sequence[Command]]]) -> list[Any]:
+        """For each key what its commands came to, a list; all at once. For `store.whole` alone."""
+        errands = [Errand(key, tuple(commands)) for key, commands in wanted]
+        await self._router.run(errands)
+        for errand in errands:
+            for answer in errand.answers:
+                if isinstance(answer, RedisError):
+                    raise judged(answer) from answer
+        return [errand.answers for errand in errands]
 
     async def _read(self, key: str, command: Command) -> Any:
         (answer,) = await self._read_each([(key, command)])

@@ -215,6 +215,27 @@ class Documents:
         found = await self._store.due_members(queues, now_ms, limit)
         return [[Hostname(name) for name, _ in members] for members in found]
 
+    async def first_due_ms(self, now_ms: int) -> int | None:
+        """Since when the hostname waits that is due the longest at `now_ms`; None with none due."""
+        queues = [(keys.due_key(bucket), 0) for bucket in range(keys.BUCKETS)]
+        found = await self._store.due_members(queues, now_ms, 1)
+        scores = [score for queue in found for _, score in queue]
+        # Whoever may write to Redis may have put anything there, infinity too.
+        return int(max(0.0, min(scores))) if scores else None
+
+    async def are_held(
+        self, client_id: ClientId, hostnames: Sequence[Hostname], fields: Sequence[str]
+    ) -> list[bool]:
+        """Whether a client holds each hostname with any of these fields, in the same order."""
+        hosts = [keys.host_key(hostname) for hostname in hostnames]
+        found = await self._store.some_fields_of_each(hosts, ("holder", *fields))
+        return [
+            present is not None
+            and _client_in(present.get("holder")) == client_id
+            and any(name in present for name in fields)
+            for present in found
+        ]
+
     async def clients_of(self, hostnames: Sequence[Hostname]) -> list[ClientId | None]:
         """The client that holds each hostname; None where nobody does, or it cannot be read."""
         hosts = [keys.host_key(hostname) for hostname in hostnames]

@@ -12,14 +12,22 @@ and a crash between the two writes would strand an issuance until a sweep found 
 | `gw:{h<bucket>}:due` | sorted set: hostname, score = epoch ms of its next work | for ever |
 | `gw:{c<fingerprint>}:client` | hash: a client's policy and credentials | until it is removed |
 | `gw:{c<fingerprint>}:holdings` | sorted set: hostname, score = epoch ms of its entry | as above |
+| `gw:{c<fingerprint>}:taking` | sorted set: what calls take, with a quota, in order | the call |
+| `gw:{c<fingerprint>}:calls` | epoch µs when its rate of calls is whole again | until then |
 | `gw:clients` | set of client ids, for listing | for ever |
+| `gw:untold` | hash: credentials whose tokens were not shown, and their clients | until they are |
 | `gw:claims` | set of claimed hostnames, for listing | for ever |
 | `gw:keyring` | hash: a value that the right keyring opens | for ever |
+| `gw:schema` | hash: the form of all this, see `store.schema_version` | for ever |
 | `gw:account:<fingerprint>` | hash: an ACME account, its key (and a next one) sealed | for ever |
+| `gw:census` | JSON: what was last counted over all hostnames | a week |
+| `gw:census-turn` | a mark: somebody has counted, or does | until it is worth counting again |
 | `gw:{a<fingerprint>}:ledger` | sorted set: the keys below, score = when they end | as they |
 | `gw:{a<fingerprint>}:<limit>:<subject>` | epoch ms when a figure is unused again | until then |
 | `gw:{a<fingerprint>}:hold-<reach>:<subject>` | JSON: a CA's "come back later" | until that time |
 | `gw:{a<fingerprint>}:suspended` | JSON: why and until when an authority is skipped | until then |
+| `gw:{trail}:audit` | stream: the audit trail, see `store.trail` | for ever, bounded |
+| `gw:{trail<bucket>}:handed:<issuance>:<credential>` | id of that entry | the certificate's |
 
 Called by whoever reads or writes Redis; knows no domain rule.
 """
@@ -34,7 +42,14 @@ BUCKETS = 128
 
 CLIENTS_KEY = "gw:clients"
 CLAIMS_KEY = "gw:claims"
+UNTOLD_KEY = "gw:untold"
 KEYRING_KEY = "gw:keyring"
+AUDIT_KEY = "gw:{trail}:audit"
+SCHEMA_KEY = "gw:schema"
+ALL_KEYS = "gw:*"
+"""The pattern of everything that the gateway keeps."""
+CENSUS_KEY = "gw:census"
+CENSUS_TURN_KEY = "gw:census-turn"
 HOST_KEYS = "gw:{h*}:host:*"
 """The pattern (of Redis's own kind) of all documents' keys; braces mean nothing in one."""
 ACCOUNT_KEYS = "gw:account:*"
@@ -58,6 +73,14 @@ def hostname_in(document_key: str) -> str:
     return document_key.partition(":host:")[2]
 
 
+def handed_key(hostname: str, issuance_id: str, credential_id: str) -> str:
+    """The key that tells whether a credential was given the private key of an issuance.
+
+    Spread by the bucket of its hostname.
+    """
+    return f"gw:{{trail{bucket_of(hostname)}}}:handed:{issuance_id}:{credential_id}"
+
+
 def due_key(bucket: int) -> str:
     """The key of a bucket's due queue."""
     return f"gw:{{h{bucket}}}:due"
@@ -76,6 +99,16 @@ def client_key(client_fingerprint: str) -> str:
 def client_holdings_key(client_fingerprint: str) -> str:
     """The key of a client's index of hostnames: all it holds, at times a little more."""
     return f"gw:{{c{client_fingerprint}}}:holdings"
+
+
+def client_taking_key(client_fingerprint: str) -> str:
+    """The key of what a client with a quota is taking right now."""
+    return f"gw:{{c{client_fingerprint}}}:taking"
+
+
+def client_calls_key(client_fingerprint: str) -> str:
+    """The key of a client's rate of calls."""
+    return f"gw:{{c{client_fingerprint}}}:calls"
 
 
 def account_key(directory_url: str) -> str:

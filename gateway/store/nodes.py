@@ -23,9 +23,11 @@ from redis.exceptions import (
     ConnectionError as RedisConnectionError,
     RedisError,
     ResponseError,
+    TimeoutError as RedisTimeoutError,
 )
 
-from gateway.store.faults import judged
+from gateway import measures, tracing
+from gateway.store.faults import UNREACHABLE, judged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,8 +79,18 @@ class Node:
         async with self._places:
             if self.is_left:
                 raise RedisConnectionError(f"{self} is no primary any more")
-            async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
-                return await self._exchange(commands)
+            began, fault = measures.moment(), ""
+            try:
+                async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
+                    return await self._exchange(commands)
+            except UNREACHABLE as error:
+                fault = _kind_of(error)
+                measures.redis_failed(fault)
+                raise
+            finally:
+                command, seconds = str(commands[0][0]), measures.moment() - began
+                measures.redis_asked(command, seconds)
+                tracing.redis_asked(command, len(commands), self.address, seconds, fault)
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         if len(commands) == 1:
@@ -109,3 +121,7 @@ class Node:
         """Close every connection. May be repeated."""
         await self._client.aclose()
         await self._client.connection_pool.disconnect()
+
+
+def _kind_of(error: Exception) -> str:
+    return "timeout" if isinstance(error, (TimeoutError, RedisTimeoutError)) else "connection"

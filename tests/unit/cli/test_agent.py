@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from gateway.cli import agent_settings
 from gateway.cli.agent import command
 from gateway.cli.agent_settings import CONFIG_VARIABLE
 
@@ -63,6 +64,32 @@ def test_missing_configuration_is_told_by_its_name(tmp_path: Path) -> None:
     ran = run("--config", missing, "--once")
     assert ran.exit_code == 2
     assert str(missing) in ran.output
+
+
+@pytest.mark.parametrize("arguments", [(), ("--once",), ("status",), ("check",)])
+def test_who_names_no_configuration_is_told_how_to(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(agent_settings, "DEFAULT_CONFIG", str(tmp_path / "none.toml"))
+    ran = run(*arguments)
+    assert ran.exit_code == 2
+    assert f"or name another one by --config FILE or ${CONFIG_VARIABLE}" in ran.output
+    misnamed = run(*arguments, **{CONFIG_VARIABLE: str(tmp_path / "other.toml")})
+    assert f"${CONFIG_VARIABLE} names it" in misnamed.output
+
+
+@pytest.mark.parametrize("word", ["run", "agent.toml"])
+def test_who_names_a_command_that_there_is_not_is_told_how_the_agent_runs(word: str) -> None:
+    ran = run(word)
+    assert ran.exit_code == 2
+    assert "Without a command the agent runs: gateway agent --config FILE." in ran.output
+
+
+@pytest.mark.parametrize("name", ["status", "check"])
+def test_json_is_one_line(config: Path, name: str) -> None:
+    ran = run("--config", config, name, "--json")
+    assert len(ran.stdout.splitlines()) == 1
+    assert json.loads(ran.stdout)
 
 
 def test_every_fault_of_the_configuration_is_told(config: Path) -> None:

@@ -1,0 +1,71 @@
+"""`gateway restore`: a backup into an empty Redis, of whatever kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gateway.cli.backup import lines, summary, view
+from gateway.cli.session import (
+    REFUSED,
+    WRONG,
+    carry_out,
+    config_option,
+    end_with,
+    read_settings,
+    say,
+)
+
+if TYPE_CHECKING:
+    from gateway.backup.restoring import Backup
+    from gateway.config import Settings
+
+
+@click.command("restore")
+@config_option
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def command(config_path: str | None, file: Path, *, as_json: bool) -> None:
+    """Write the backup FILE into the Redis of the configuration, which must hold no gateway's key.
+
+    Stop every gateway of that Redis first. The whole file is looked through before anything is
+    written. A restore that was cut off keeps gateways from starting: the same command with the same
+    file finishes it.
+
+    What was changed since the backup is as it was then: tokens that were revoked are good again,
+    clients that were made are gone. Records and challenges in the zones are left as they are.
+    """
+    from gateway.backup.restoring import opened
+    from gateway.backup.sealed_file import BackupRefused
+    from gateway.certificates.sealing import KeyringInvalid, load_keyring
+
+    settings = read_settings(config_path)
+    try:
+        keyring = load_keyring(settings.keyring_file)
+        with opened(file, keyring) as backup:
+            carry_out(_restore(settings, backup))
+    except KeyringInvalid as invalid:
+        end_with(invalid.faults, WRONG)
+    except BackupRefused as refused:
+        end_with(str(refused), REFUSED)
+    if as_json:
+        click.echo(json.dumps(view(backup.header, backup.tally)))
+        return
+    for line in lines(file, backup.header, backup.tally):
+        say(line)
+    say("Restored. Start the gateways: what was under way goes on where the backup has it.")
+
+
+async def _restore(settings: Settings, backup: Backup) -> None:
+    from gateway.backup.restoring import restore
+    from gateway.store.deeds import Action, Deed
+    from gateway.wiring import open_gateway, open_store
+
+    async with open_store(settings) as (store, clock):
+        await restore(store, backup, clock.now_ms)
+    async with open_gateway(settings) as gateway:
+        told = summary(backup.header, backup.tally)
+        gateway.trail.note(Deed(Action.RESTORE, "restored", detail=told))
