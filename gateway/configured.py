@@ -17,6 +17,10 @@ from gateway.certificates.keys import KeyType
 from gateway.certificates.ledger import Ledger
 from gateway.contract.names import ZoneName
 from gateway.dns.zones import Endpoint, TsigKey, Zone, Zones
+from gateway.holdings.quotas import Quota
+from gateway.http.crowd import CrowdLimits
+from gateway.http.entrance import Bounds
+from gateway.http.flood import FloodLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,12 +28,34 @@ if TYPE_CHECKING:
     from gateway.access.clients import ClientStore
     from gateway.certificates.sealing import Keyring
     from gateway.config import AcmeSettings, Settings, ZoneSettings
+    from gateway.contract.names import ClientId
     from gateway.store.connection import Store
 
 
 def build_zones(settings: Settings) -> Zones:
     """The zones of the configuration, in the form the DNS layer takes."""
     return Zones(_zone(zone) for zone in settings.zones)
+
+
+def build_bounds(settings: Settings) -> Bounds:
+    """What the endpoint takes of anybody."""
+    limits = settings.limits
+    return Bounds(
+        settings.http.trusted_proxies,
+        FloodLimits(limits.unauthenticated_per_minute, limits.unauthenticated_per_second),
+        CrowdLimits(limits.concurrent_calls, limits.concurrent_calls_per_credential),
+    )
+
+
+def calls_per_minute_of(settings: Settings, client_id: ClientId) -> int:
+    """How many calls a client may make."""
+    return settings.limits.of(client_id).calls_per_minute
+
+
+def quota_of(settings: Settings, client_id: ClientId) -> Quota:
+    """What a client may hold."""
+    limits = settings.limits.of(client_id)
+    return Quota(limits.records, limits.certificates)
 
 
 def build_authority(acme: AcmeSettings, store: Store, keyring: Keyring) -> Authority:
@@ -39,6 +65,7 @@ def build_authority(acme: AcmeSettings, store: Store, keyring: Keyring) -> Autho
             name=acme.name,
             profile=acme.profile,
             preferred_chain=acme.preferred_chain,
+            origins=acme.origins,
             directory_url=acme.directory,
             ca_bundle=acme.ca_bundle,
             contact=acme.contact,

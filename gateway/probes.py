@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.dns.health import probe_zone
 from gateway.http.health import Need, Part
+from gateway.store.schema_version import StateRefused, examine
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -48,6 +49,11 @@ def _redis_probe(gateway: Gateway) -> Callable[[], Awaitable[None]]:
         await gateway.store.ping()
         # A process without a worker has no other occasion.
         await gateway.clock.sync()
+        try:
+            # A start without Redis could not ask, and one that was emptied may be restored into.
+            await examine(gateway.store)
+        except StateRefused as refused:
+            raise PartFailed(str(refused)) from refused
 
     return probe
 

@@ -1,155 +1,200 @@
-"""Running a process: the HTTP server, the worker and the monitor, from start to a graceful stop.
+"""Running a process: the listener and one generation of parts, from start to a graceful stop.
 
-On SIGTERM or SIGINT the listener closes, calls under way are answered, the worker ends its steps
-and hands its leases over; all within 10 seconds. A part that dies takes the process down, so that
-whatever supervises it starts a whole one. Called by the command line.
+SIGTERM and SIGINT stop it: calls under way are answered, the worker ends its steps and hands its
+leases over; all within 10 seconds. SIGHUP reads the configuration anew (`gateway.reloading`),
+SIGUSR1 has the log say everything, and again what it is to say. A part that dies takes the process
+down, so that whatever supervises it starts a whole one. Called by the command line.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
-import socket
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
-import uvicorn
 
-from gateway.config import is_loopback
-from gateway.http.app import RESPONSE_HEADERS, build_app
-from gateway.http.health import HealthPages, Monitor
-from gateway.probes import parts_of
+from gateway import early_signals, tracing
+from gateway.generation import Generation, Roles, end
+from gateway.http.switch import Switch
+from gateway.listening import open_listener
+from gateway.metering import open_metrics_listener
+from gateway.notify import Notifier
+from gateway.reloading import LOOK_SECONDS, Reloader
 from gateway.store.connection import StoreUnavailable
 from gateway.store.persistence import Loss, losses, read_persistence
-from gateway.wiring import open_gateway
+from gateway.wiring import new_id, open_redis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Callable, Sequence
 
-    from gateway.config import Settings
+    from gateway.config import Settings, TracesSettings
+    from gateway.http.listener.server import Server
+    from gateway.listening import Listener
+    from gateway.metering import MetricsListener
     from gateway.wiring import Gateway
 
-GRACE_SECONDS: Final = 8
-CANCEL_SECONDS: Final = 0.2
-BACKLOG: Final = 1024
-KEEP_ALIVE_SECONDS: Final = 75
+GRACE_SECONDS: Final = 8.2
+"""How long calls and steps under way may take once the process is to stop. An authority may take
+seconds to answer an order, and an answer that nobody hears is an order that is placed twice; what
+is left of the 10 seconds after which Docker kills is for closing."""
+
+FLUSH_SECONDS: Final = 0.8
+"""How long the last spans may take to be sent, when all else has ended."""
+
+_NO_WATCHDOG_SECONDS: Final = 3600.0
 
 _MAY_LOSE_DATA: Final = "redis may lose data; `gateway check` says more"
 
 _log = structlog.get_logger(__name__)
 
 
-class AddressTaken(Exception):
-    """The listener's address cannot be bound; one sentence says which and why."""
-
-
-class _Server(uvicorn.Server):
-    """uvicorn's server under our own signal handling.
-
-    uvicorn 0.54 raises the signal again once it has stopped, which would end the process before
-    the worker has handed over.
-    """
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """What a process does."""
-
-    serves_http: bool
-    works: bool
-
-
-async def run(settings: Settings, roles: Roles) -> None:
-    """Run until a signal comes.
+async def run(settings: Settings, roles: Roles, reread: Callable[[], Settings]) -> None:
+    """Run until a signal comes. `reread` reads the configuration as it was read at the start.
 
     Raises:
-        AddressTaken: the listener's address cannot be bound.
+        AddressTaken, TlsInvalid: as `open_listener`.
         KeyringInvalid, EmbeddedRedisFault: as `open_gateway`.
     """
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(_bound(settings)) if roles.serves_http else None
-        async with open_gateway(settings, serves=True, works=roles.works) as gateway:
+    own = open_listener(settings) if roles.serves_http else contextlib.nullcontext()
+    with own as listener, open_metrics_listener(settings) as metrics:
+        async with _traced(settings.traces), open_redis(settings, serves=True) as redis_url:
             await _say_durability(settings)
-            await _run_parts(settings, gateway, listener)
+            await _Process(settings, roles, redis_url, listener, metrics, reread).run()
 
 
-async def _run_parts(settings: Settings, gateway: Gateway, listener: socket.socket | None) -> None:
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for signal_number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signal_number, stopping.set)
-    # What ends by itself once it is told to, and what only watches.
-    ending: set[asyncio.Task[Any]] = set()
-    watching: set[asyncio.Task[Any]] = {asyncio.create_task(stopping.wait(), name="signal")}
-    if gateway.worker is not None:
-        ending.add(asyncio.create_task(gateway.worker.run(), name="worker"))
-    server = None
-    if listener is not None:
-        monitor = Monitor(parts_of(gateway), gateway.clock.now_ms)
-        watching.add(asyncio.create_task(monitor.run(), name="monitor"))
-        server = _server(gateway, monitor)
-        ending.add(asyncio.create_task(server.serve([listener]), name="http"))
-    _say_started(settings, gateway, listener)
-    first, _ = await asyncio.wait(ending | watching, return_when=asyncio.FIRST_COMPLETED)
-    _log.info("stopping", because=", ".join(task.get_name() for task in first))
-    if server is not None:
-        server.should_exit = True
-    if gateway.worker is not None:
-        gateway.worker.stop()
-    if ending:
-        await asyncio.wait(ending, timeout=GRACE_SECONDS)
-    for task in ending | watching:
-        await _end(task)
-    for task in first:
-        task.result()
+@contextlib.asynccontextmanager
+async def _traced(settings: TracesSettings) -> AsyncIterator[None]:
+    """Have what happens meanwhile traced, if the configuration says where to."""
+    if settings.endpoint is None:
+        yield
+        return
+    from gateway.trace_export import TraceExport
 
-
-async def _end(task: asyncio.Task[Any]) -> None:
-    """Cancel a task until it has ended: one cancellation may be lost (see `Worker.run`)."""
-    while not task.done():
-        task.cancel()
-        await asyncio.wait({task}, timeout=CANCEL_SECONDS)
-
-
-def _server(gateway: Gateway, monitor: Monitor) -> _Server:
-    return _Server(
-        uvicorn.Config(
-            build_app(gateway.calls, HealthPages(monitor)),
-            http="httptools",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            headers=list(RESPONSE_HEADERS),
-            server_header=False,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-        )
-    )
-
-
-@contextlib.contextmanager
-def _bound(settings: Settings) -> Iterator[socket.socket]:
-    address = settings.http.listen
+    export = TraceExport(settings, new_id())
+    tracing.record_with(export.recorder)
     try:
-        infos = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, bind_to = infos[0]
-        listener = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise AddressTaken(f"http.listen {address}: {error.strerror or error}") from error
-    with listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(bind_to)
-        except OSError as error:
-            raise AddressTaken(f"http.listen {address}: {error.strerror}") from error
-        listener.listen(BACKLOG)
-        yield listener
+        yield
+    finally:
+        tracing.record_with(None)
+        await export.close(FLUSH_SECONDS)
+
+
+class _Process:
+    """What a process consists of besides its parts, and in which order all of it ends."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        roles: Roles,
+        redis_url: str,
+        listener: Listener | None,
+        metrics: MetricsListener | None,
+        reread: Callable[[], Settings],
+    ) -> None:
+        self._settings = settings
+        self._roles = roles
+        self._redis_url = redis_url
+        self._listener = listener
+        self._metrics = metrics
+        self._reread = reread
+        self._notifier = Notifier(os.environ)
+        self._died = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._server: Server | None = None
+
+    async def run(self) -> None:
+        """Serve and work until told to stop, or until something has died."""
+        current = self._make(self._settings)
+        await current.start()
+        current.rely_on()
+        switch = Switch(current.app)
+        reloader = Reloader(
+            current,
+            switch,
+            self._notifier,
+            reread=self._reread,
+            make=self._make,
+            follow=self._follow,
+        )
+        self._hear_signals(reloader)
+        watching = {
+            asyncio.create_task(self._stop.wait(), name="signal"),
+            asyncio.create_task(self._died.wait(), name="a part that died"),
+            asyncio.create_task(reloader.run(), name="reloads"),
+            asyncio.create_task(self._notify(current), name="systemd"),
+        }
+        serving = self._serve(switch, reloader)
+        _say_started(current.gateway, self._listener)
+        first, _ = await asyncio.wait(serving | watching, return_when=asyncio.FIRST_COMPLETED)
+        _log.info("stopping", because=", ".join(task.get_name() for task in first))
+        self._notifier.stopping()
+        for task in watching:
+            await end(task)
+        switch.stop()
+        await self._wind_up(reloader.generations, serving)
+        for task in first:
+            task.result()
+
+    def _serve(self, switch: Switch, reloader: Reloader) -> set[asyncio.Task[Any]]:
+        """Begin to answer, at each listener that there is."""
+        serving = set()
+        if self._listener is not None:
+            self._server = self._listener.server(switch, GRACE_SECONDS)
+            http = self._listener.serve(self._server)
+            serving.add(asyncio.create_task(http, name="http"))
+        if self._metrics is not None:
+            shown = self._metrics.serve(lambda: reloader.current.monitor)
+            serving.add(asyncio.create_task(shown, name="metrics"))
+        return serving
+
+    async def _wind_up(
+        self, generations: Sequence[Generation], serving: set[asyncio.Task[Any]]
+    ) -> None:
+        """Have everything end that ends by itself, then the rest; raises what a part died of."""
+        if self._server is not None:
+            self._server.should_exit = True
+        if self._metrics is not None:
+            self._metrics.stop()
+        ending = set(serving)
+        for generation in generations:
+            generation.monitor.tell_stopping()
+            generation.stop_working(GRACE_SECONDS)
+            ending.add(asyncio.create_task(generation.worked()))
+        await asyncio.wait(ending, timeout=GRACE_SECONDS)
+        for task in ending:
+            await end(task)
+        closed = await asyncio.gather(
+            *(generation.close() for generation in generations), return_exceptions=True
+        )
+        for fault in closed:
+            if isinstance(fault, BaseException):
+                raise fault
+
+    def _make(self, settings: Settings) -> Generation:
+        return Generation(settings, self._roles, self._redis_url, self._listener, self._died)
+
+    def _follow(self, settings: Settings) -> None:
+        if self._listener is not None:
+            self._listener.follow(settings)
+
+    def _hear_signals(self, reloader: Reloader) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._stop.set)
+        loop.add_signal_handler(signal.SIGINT, self._stop.set)
+        loop.add_signal_handler(signal.SIGHUP, reloader.ask)
+        loop.add_signal_handler(signal.SIGUSR1, reloader.toggle_debug)
+        early_signals.release()
+
+    async def _notify(self, current: Generation) -> None:
+        """Tell systemd that the process is up, and then that it is alive."""
+        await current.monitor.looked(LOOK_SECONDS)
+        self._notifier.ready(current.summary)
+        while True:
+            self._notifier.alive()
+            await asyncio.sleep(self._notifier.beat_seconds or _NO_WATCHDOG_SECONDS)
 
 
 async def _say_durability(settings: Settings) -> None:
@@ -169,12 +214,12 @@ async def _say_durability(settings: Settings) -> None:
             _log.warning(_MAY_LOSE_DATA, node=redis.node, replicas=redis.replicas, awaited=awaited)
 
 
-def _say_started(settings: Settings, gateway: Gateway, listener: socket.socket | None) -> None:
+def _say_started(gateway: Gateway, listener: Listener | None) -> None:
     _log.info(
         "started",
-        listen=None if listener is None else str(settings.http.listen),
+        listen=None if listener is None else listener.address,
         zones=[zone.name for zone in gateway.zones.all],
         worker=gateway.worker is not None,
     )
-    if listener is not None and not is_loopback(settings.http.host):
-        _log.warning("plain HTTP beyond loopback: put TLS in front", host=settings.http.host)
+    if listener is not None:
+        listener.say_how_it_is_reached()

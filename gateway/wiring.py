@@ -13,13 +13,16 @@ import secrets
 import socket
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gateway.access.calls import Calls
 from gateway.access.clients import ClientStore
 from gateway.access.foresight import Foresight
 from gateway.access.gate import Gate, RenewalPolicy
+from gateway.access.limits import CallRates
 from gateway.access.provisioning import Provisioning
+from gateway.actors import operator, this_process
 from gateway.certificates.authorities import Authorities
 from gateway.certificates.cleanup import Cleaner
 from gateway.certificates.keyring_proof import prove_keyring
@@ -27,7 +30,7 @@ from gateway.certificates.pace import Pace
 from gateway.certificates.sealing import load_keyring
 from gateway.certificates.steps import Steps
 from gateway.certificates.worker import Worker
-from gateway.configured import build_listed, build_zones
+from gateway.configured import build_listed, build_zones, calls_per_minute_of, quota_of
 from gateway.dns.challenges import Challenges
 from gateway.dns.exchange import Exchange
 from gateway.dns.marker import MarkerKey, Markers
@@ -45,6 +48,8 @@ from gateway.store.documents import Documents
 from gateway.store.embedded import EmbeddedRedis
 from gateway.store.holdings_index import HoldingsIndex
 from gateway.store.rehearsal import RehearsedStore
+from gateway.store.schema_version import settle
+from gateway.store.trail import open_trail
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -53,8 +58,13 @@ if TYPE_CHECKING:
     from gateway.config import Settings
     from gateway.contract.names import ClientId, Hostname
     from gateway.dns.zones import Zones
+    from gateway.store.trail import Trail
 
 MARKER_PURPOSE = "owner-marker"
+
+COMMAND_PATIENCE = 5.0
+STOP_PATIENCE = 1.0
+"""How many seconds a command, or a process that stops, waits to have its deeds written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +89,33 @@ class Gateway:
     provisioning: Provisioning
     calls: Calls
     authorities: Authorities
+    trail: Trail
     worker: Worker | None
     foresight: Foresight | None
 
 
 @contextlib.asynccontextmanager
 async def open_gateway(
-    settings: Settings, *, serves: bool = False, works: bool = False, rehearses: bool = False
+    settings: Settings,
+    *,
+    works: bool = False,
+    rehearses: bool = False,
+    redis_url: str | None = None,
 ) -> AsyncIterator[Gateway]:
     """The parts, with their Redis; closed at the end.
 
-    `serves`: for a long-lived process, which keeps an embedded Redis alive. `works`: with a worker
-    (built, not started), where an authority is configured. `rehearses`: whatever is called changes
-    neither Redis nor a zone, and answers as if it had.
+    `works`: with a worker (built, not started), where an authority is configured. `rehearses`:
+    whatever is called changes neither Redis nor a zone, and answers as if it had. `redis_url`: of
+    an `open_redis` that outlives these parts; without, they have their own.
 
     Raises:
         KeyringInvalid: with every fault of the keyring file, or that it is another's.
+        StateRefused: Redis holds what this release can't work with.
         EmbeddedRedisFault: no Redis could be started.
     """
     keyring = load_keyring(settings.keyring_file)
-    async with _redis_url(settings, serves=serves) as url:
+    redis = contextlib.nullcontext(redis_url) if redis_url else open_redis(settings, serves=False)
+    async with redis as url:
         of_store = RehearsedStore if rehearses else Store
         store = of_store(url, replicas=settings.redis.replicas)
         clock = SharedClock(store, now_ms, steady_ms)
@@ -106,19 +123,35 @@ async def open_gateway(
             # Without Redis nothing can be compared, and nothing sealed or published either.
             with contextlib.suppress(StoreUnavailable):
                 await clock.sync()
+                await settle(store, clock.now_ms)
                 await prove_keyring(keyring, store)
             exchange = RehearsedExchange() if rehearses else Exchange()
-            gateway = _build(settings, keyring, store, clock, exchange, works=works)
-            try:
-                yield gateway
-            finally:
-                await gateway.authorities.close()
+            async with open_trail(
+                store,
+                operator() if redis_url is None else this_process(),
+                entries=0 if rehearses else settings.audit.entries,
+                patience_seconds=COMMAND_PATIENCE if redis_url is None else STOP_PATIENCE,
+                now_ms=clock.now_ms,
+                new_id=new_id,
+            ) as trail:
+                gateway = _build(settings, keyring, store, clock, exchange, trail, works=works)
+                try:
+                    yield gateway
+                finally:
+                    await gateway.authorities.close()
         finally:
             await store.close()
 
 
 @contextlib.asynccontextmanager
-async def _redis_url(settings: Settings, *, serves: bool) -> AsyncIterator[str]:
+async def open_redis(settings: Settings, *, serves: bool) -> AsyncIterator[str]:
+    """The URL of the Redis in use, an embedded one running.
+
+    `serves`: for a long-lived process, which keeps an embedded Redis alive.
+
+    Raises:
+        EmbeddedRedisFault: none could be started.
+    """
     if not settings.redis.is_embedded:
         yield settings.redis.url
         return
@@ -130,16 +163,35 @@ async def _redis_url(settings: Settings, *, serves: bool) -> AsyncIterator[str]:
         await embedded.stop()
 
 
+@contextlib.asynccontextmanager
+async def open_store(settings: Settings) -> AsyncIterator[tuple[Store, SharedClock]]:
+    """Redis alone, without a look at what it holds: to read the trail, or to restore a backup.
+
+    Raises:
+        EmbeddedRedisFault: no Redis could be started.
+        StoreUnavailable: it can't be reached.
+    """
+    async with open_redis(settings, serves=False) as url:
+        store = Store(url, replicas=settings.redis.replicas)
+        clock = SharedClock(store, now_ms, steady_ms)
+        try:
+            await clock.sync()
+            yield store, clock
+        finally:
+            await store.close()
+
+
 def _build(
     settings: Settings,
     keyring: Keyring,
     store: Store,
     clock: SharedClock,
     exchange: Exchange,
+    trail: Trail,
     *,
     works: bool,
 ) -> Gateway:
-    ground = _lay_ground(settings, keyring, store, clock, exchange)
+    ground = _lay_ground(settings, keyring, store, clock, exchange, trail)
     steps = None if len(ground.authorities) == 0 else _steps(ground)
     worker = None if steps is None or not works else _worker(ground, steps, settings)
     provisioning, calls = _calls(ground, settings, worker)
@@ -155,10 +207,11 @@ def _build(
         zones=ground.zones,
         exchange=exchange,
         clients=ground.clients,
-        claims=Claims(store, ground.documents, clock.now_ms),
+        claims=Claims(store, ground.documents, clock.now_ms, trail),
         provisioning=provisioning,
         calls=calls,
         authorities=ground.authorities,
+        trail=trail,
         worker=worker,
         foresight=_foresight(ground, steps, calls),
     )
@@ -182,10 +235,16 @@ class _Ground:
     clients: ClientStore
     authorities: Authorities
     pace: Pace
+    trail: Trail
 
 
 def _lay_ground(
-    settings: Settings, keyring: Keyring, store: Store, clock: SharedClock, exchange: Exchange
+    settings: Settings,
+    keyring: Keyring,
+    store: Store,
+    clock: SharedClock,
+    exchange: Exchange,
+    trail: Trail,
 ) -> _Ground:
     zones, clients = build_zones(settings), ClientStore(store)
     documents, index = Documents(store), HoldingsIndex(store)
@@ -201,12 +260,13 @@ def _lay_ground(
         publisher=Publisher(zones, markers, exchange),
         documents=documents,
         index=index,
-        holds=Holds(documents, index, clock.now_ms),
+        holds=Holds(documents, index, clock.now_ms, partial(quota_of, settings)),
         clients=clients,
         authorities=Authorities(
             [build_listed(acme, store, keyring, clients, clock.now_ms) for acme in settings.acme]
         ),
         pace=Pace(),
+        trail=trail,
     )
 
 
@@ -234,6 +294,7 @@ def _worker(ground: _Ground, steps: Steps, settings: Settings) -> Worker:
         jitter=random.random,
         concurrency=settings.worker.concurrency,
         zone_of=_zone_of(ground.zones),
+        trail=ground.trail,
     )
 
 
@@ -243,7 +304,10 @@ def _calls(
     documents, holds, publisher = ground.documents, ground.holds, ground.publisher
     now_ms, issues = ground.clock.now_ms, len(ground.authorities) > 0
     orphans = Orphans(documents, holds, publisher, now_ms)
-    records = Records(documents, holds, orphans, publisher, new_id=new_id, now_ms=now_ms)
+    trail = ground.trail
+    records = Records(
+        documents, holds, orphans, publisher, new_id=new_id, now_ms=now_ms, trail=trail
+    )
     certificates = Certificates(
         documents,
         holds,
@@ -256,17 +320,20 @@ def _calls(
         wake=_nobody_to_wake if worker is None else worker.kick,
         new_id=new_id,
         now_ms=now_ms,
+        trail=trail,
     )
     provisioning = Provisioning(
-        ground.clients, ground.index, documents, records, certificates, now_ms
+        ground.clients, ground.index, documents, records, certificates, now_ms, trail
     )
+    rates = CallRates(ground.store, partial(calls_per_minute_of, settings), now_ms)
     calls = Calls(
-        Gate(ground.clients, settings.admin.token_sha256, now_ms),
+        Gate(ground.clients, settings.admin.token_sha256, rates, now_ms),
         records,
         certificates,
         provisioning,
         has_zones=bool(settings.zones),
         issues=issues,
+        trail=trail,
     )
     return provisioning, calls
 
@@ -303,6 +370,11 @@ def steady_ms() -> int:
     # Where there is one, the clock that counts the time asleep too: leases lapse meanwhile.
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime_ns(clock) // 1_000_000
+
+
+def monotonic_us() -> int:
+    """CLOCK_MONOTONIC in microseconds, as systemd compares it."""
+    return time.monotonic_ns() // 1_000
 
 
 def new_id() -> str:

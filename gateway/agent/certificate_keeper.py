@@ -175,6 +175,7 @@ class CertificateKeeper:
         self._changed = changed
         self._standing = remembered(notebook.memory, clocks.now_ms(), clocks.steady_ms())
         self._is_tidy = False
+        self._hindered: Standing | None = None
         self.has_looked = False
         self.not_after_ms: int | None = None
         """Until when what was last seen on disk is good, in epoch milliseconds."""
@@ -184,28 +185,38 @@ class CertificateKeeper:
 
         Whatever is on disk and good stays until something that is judged good takes its place.
         """
-        done = () if self._is_tidy else await self._tidy()
         known = await self._look()
+        done = () if self._is_tidy else await self._tidy()
         if self._is_tidy and self._may_ask(known):
             done += await self._ask_if_due(known)
         if done:
             known = await self._look()
         return self._come_back(known, done)
 
+    def note_fault(self, fault: Fault) -> None:
+        """Remember what is wrong, since when, for those who ask."""
+        self._notebook.note_certificate_fault(fault)
+
     async def _tidy(self) -> tuple[str, ...]:
-        """Once in a run: sweep what a killed run left, and give the files their present access."""
+        """Sweep what a killed run left, and give the files the access that is configured.
+
+        Once in a run, and each time that the files are seen to have another one.
+        """
         try:
             untidy, is_new = await FILES.run(self._sweep)
         except InstallFailed as failed:
             self._fail(Fault(str(failed), mends=False))
+            self._hindered = self._standing
             return ()
         self._is_tidy = True
+        if self._standing is self._hindered:
+            self._standing = IDLE
         if untidy is not None:
             _log.warning("not swept", hostname=self.hostname, why=untidy)
         if not is_new:
             return ()
         self._changed()
-        return ("certificate files written anew, as owner, group, mode or combined have changed",)
+        return ("certificate files written anew, as owner, group, mode or combined was another",)
 
     def _sweep(self) -> tuple[str | None, bool]:
         """What could not be swept, and whether there is a new version; waits for the disk."""
@@ -224,6 +235,8 @@ class CertificateKeeper:
             self.not_after_ms, unusable = None, found.reason
         else:
             self.not_after_ms, unusable = int(found.not_after.timestamp() * 1000), None
+            if await FILES.run(lambda: self._lineage.has_other_access):
+                self._is_tidy = False
         return Known(self.not_after_ms, unusable, memory.renew_after_ms, memory.asked_at_ms)
 
     def _may_ask(self, known: Known) -> bool:

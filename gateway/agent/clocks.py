@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from gateway.contract.responses import MAX_MILLISECONDS
 from gateway.moments import moment_words
 
 if TYPE_CHECKING:
@@ -23,9 +24,18 @@ HOUR_MS: Final = 60 * MINUTE_MS
 DAY_MS: Final = 24 * HOUR_MS
 
 
+LAST_NOW_MS: Final = MAX_MILLISECONDS - 30 * DAY_MS
+"""By a clock that is beyond all calendars it stays this; what is added to it is within them."""
+
+
 def machine_now_ms() -> int:
     """The time by this machine's clock, in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
+    return within_calendars(time.time_ns() // 1_000_000)
+
+
+def within_calendars(now_ms: int) -> int:
+    """The time itself, or the nearest one that can be written as a date."""
+    return min(max(now_ms, 0), LAST_NOW_MS)
 
 
 def machine_steady_ms() -> int:

@@ -304,7 +304,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         if len(content) > _MAX_FILE_BYTES:
             raise ConfigInvalid([f"{path}: is too large"])
         # Some editors put a mark before the text, which is none of it.
-        return tomllib.loads(content.decode("utf-8-sig"))
+        return _parsed(content.decode("utf-8-sig"))
     except tomllib.TOMLDecodeError as fault:
         raise ConfigInvalid([f"{path}: is no valid TOML: {fault}"]) from None
     except UnicodeDecodeError:
@@ -316,6 +316,15 @@ def _read_file(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as fault:  # a NUL in the path is a ValueError
         said = (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
         raise ConfigInvalid([f"{path}: cannot be read: {said}"]) from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # Python's own bound
+        raise tomllib.TOMLDecodeError("a number has too many digits") from None
 
 
 def _number_of(table: Table, key: str, kind: str, look_up: Callable[[str], int]) -> int | None:

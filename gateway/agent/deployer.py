@@ -73,6 +73,7 @@ class Deployer:
         self._pace = clocks.pace
         self._turn = turn
         self._rest: _Rest | None = None
+        self._seen: str | None = None
         self.is_running = False
 
     async def round(self) -> Round:
@@ -91,8 +92,13 @@ class Deployer:
             version = await self._version_to_deploy()
             return Round(self._pace.look_ms) if version is None else await self._deploy(version)
 
+    def note_fault(self, fault: Fault) -> None:
+        """Remember what is wrong, since when, for those who ask."""
+        if self._seen is not None:
+            self._notebook.note_hook_failure(fault, self._seen)
+
     async def _version_to_deploy(self) -> str | None:
-        version = await FILES.run(lambda: self._lineage.version)
+        version = self._seen = await FILES.run(lambda: self._lineage.version)
         if version is None or version == self._notebook.memory.deployed_version:
             self._notebook.note_deployed(version)
             return None

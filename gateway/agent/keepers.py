@@ -52,6 +52,9 @@ class Keeper(Protocol):
     async def round(self) -> Round:
         """Look, and do what is to be done."""
 
+    def note_fault(self, fault: Fault) -> None:
+        """Remember what is wrong, for those who ask; the next round that ends takes its place."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -88,18 +91,22 @@ def put_together(
 ) -> Household:
     """The keepers of all ownerships, which share the way to the gateway. Reads their memories.
 
-    `anew`: they ask for certificates at once, as if there had never been an answer, and for
-    whatever is due as if the gateway had not asked to wait.
+    `anew`: they ask for everything at once, as if there had never been an answer, nor a word of the
+    gateway's to wait.
     """
     memories = Memories(settings.state_dir)
     looks, turn = asyncio.Semaphore(LOOKS_AT_ONCE), asyncio.Lock()
 
     def kept(each: OwnershipSettings) -> Kept:
         notebook = Notebook(memories, each.hostname, clocks)
+        notebook.count_for(each.app_id, settings.gateway.url)
         if anew:
             # Written down: so the wish outlasts a gateway that is away.
             notebook.change(
-                asked_at_ms=None, certificate_held_until_ms=None, record_held_until_ms=None
+                published_at_ms=None,
+                record_held_until_ms=None,
+                asked_at_ms=None,
+                certificate_held_until_ms=None,
             )
         ownership, changed = each.ownership, asyncio.Event()
         record = certificate = deployer = None
@@ -127,7 +134,9 @@ async def carry_out(keeper: Keeper) -> Round:
     except Exception as error:  # noqa: BLE001  (one broken keeper must not stop the others)
         _log.exception("a fault of the agent itself", hostname=keeper.hostname, keeper=keeper.what)
         sentence = f"a fault of the agent itself: {type(error).__name__}; its log says more"
-        return Round(_BROKEN_PAUSE_MS, fault=Fault(sentence, mends=False, is_logged=True))
+        fault = Fault(sentence, mends=False, is_logged=True)
+        keeper.note_fault(fault)
+        return Round(_BROKEN_PAUSE_MS, fault=fault)
 
 
 async def rest(came_to: Round, contact: Contact) -> None:

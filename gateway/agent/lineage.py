@@ -34,6 +34,7 @@ from gateway.agent.durable import (
 from gateway.agent.version_files import (
     FileAccess,
     Found,
+    has_other_access,
     read_version,
     remove_version,
     restrict,
@@ -101,7 +102,30 @@ class Lineage:
             version = self._linked()
         except DiskFault:
             return None
-        return version if version and (self._archive / version).is_dir() else None
+        # It answers false also where this user may not look.
+        return version if version and os.path.isdir(self._archive / version) else None
+
+    @property
+    def has_other_access(self) -> bool:
+        """Whether what is live has another access than the configured one, as far as is seen."""
+        version = self.version
+        if version is None:
+            return False
+        try:
+            return has_other_access(self._archive / version, self._access)
+        except DiskFault:
+            return False
+
+    @property
+    def obstacle(self) -> str | None:
+        """What stands where the link, or its folder, belongs and is not this agent's, if any."""
+        try:
+            if os.path.islink(self.live.parent):
+                self._demand_beside()
+            self._linked()
+        except DiskFault as fault:
+            return None if isinstance(fault.__cause__, OSError) else str(fault)
+        return None
 
     def read(self) -> Bundle | Unusable:
         """What is live, whole and matching, whatever its dates are; repeatable."""
@@ -206,10 +230,14 @@ class Lineage:
         """Have the folders, and nobody else's thing in the link's place."""
         make_folder(self._archive)
         make_folder(self.live.parent)
+        self._demand_beside()
+        self._linked()
+
+    def _demand_beside(self) -> None:
+        """Raises `DiskFault` where the link would lead elsewhere."""
         beside = self.live.parent / ".." / "archive" / self.hostname
         if not _is_same(beside, self._archive):
             raise DiskFault(f"{self.live.parent} must be a folder itself, not a link to one")
-        self._linked()
 
     def _version_with(self, bundle: Bundle) -> str | None:
         """The live version, if it is this one with the configured access already."""
@@ -228,7 +256,9 @@ class Lineage:
         versions = self._versions()
         # On a full disk they may be what is in the way.
         self._remove({*self._unfinished(), *never_live(versions, self._linked())})
-        return next_version(versions, bundle.fingerprint, self._now_ms())
+        # Not to have the name of what somebody put in a version's place.
+        taken = {*versions, *filter(is_version, self._entries())}
+        return next_version(taken, bundle.fingerprint, self._now_ms())
 
     def _write(self, version: str, bundle: Bundle) -> None:
         """Make a version whole, then live. On a fault nothing of it stays, unless it is live."""
@@ -251,12 +281,16 @@ class Lineage:
         return [name for name in self._folders() if is_version(name)]
 
     def _folders(self) -> list[str]:
+        return [name for name, is_folder in self._entries().items() if is_folder]
+
+    def _entries(self) -> dict[str, bool]:
+        """Everything in the archive, and whether it is a folder."""
         with told("read the folder", self._archive):
             try:
                 with os.scandir(self._archive) as entries:
-                    return [each.name for each in entries if each.is_dir(follow_symlinks=False)]
+                    return {each.name: each.is_dir(follow_symlinks=False) for each in entries}
             except FileNotFoundError:
-                return []
+                return {}
 
     def _unfinished(self) -> list[str]:
         return [name for name in self._folders() if is_version(finished_name(name))]

@@ -36,12 +36,50 @@ class Locked(Exception):
     """Another agent works on the same folder; the text names it."""
 
 
+class LockLost(Exception):
+    """The lock that is held keeps nobody out any more; one sentence."""
+
+
 class WrongUser(Exception):
     """Root would leave files here that the user whose folder it is cannot read; one sentence."""
 
 
+class Held:
+    """The locks that an agent holds: their files, by descriptor and path."""
+
+    def __init__(self) -> None:
+        self._files: dict[int, Path] = {}
+
+    def add(self, descriptor: int, path: Path) -> None:
+        """Take in a lock that was taken."""
+        self._files[descriptor] = path
+
+    def demand(self) -> None:
+        """Waits for the disk.
+
+        Raises:
+            LockLost: a file is no longer at its path, so that another agent may have begun there.
+
+        """
+        for descriptor, path in self._files.items():
+            if not _is_at(path, descriptor):
+                raise LockLost(
+                    f"{path} is not the file that this agent has locked: it was moved or replaced "
+                    "while the agent ran"
+                )
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True  # nobody knows
+
+
 @contextmanager
-def agent_lock(state_dir: Path, certificates_dir: Path | None = None) -> Iterator[None]:
+def agent_lock(state_dir: Path, certificates_dir: Path | None = None) -> Iterator[Held]:
     """Hold the locks of these folders, which are made if they are missing. Does not wait.
 
     Two configurations may name one folder of certificates, and each its own state.
@@ -54,7 +92,8 @@ def agent_lock(state_dir: Path, certificates_dir: Path | None = None) -> Iterato
     """
     _refuse_root(state_dir)
     folders = [state_dir] if certificates_dir is None else [state_dir, certificates_dir]
-    with ExitStack() as held:
+    held = Held()
+    with ExitStack() as stack:
         seen = set()
         for folder in folders:
             make_folder(folder)
@@ -63,8 +102,8 @@ def agent_lock(state_dir: Path, certificates_dir: Path | None = None) -> Iterato
             # One folder may have two names, and a second lock on it would be refused.
             if (status.st_dev, status.st_ino) not in seen:
                 seen.add((status.st_dev, status.st_ino))
-                held.enter_context(_lock(folder / NAME))
-        yield
+                held.add(stack.enter_context(_lock(folder / NAME)), folder / NAME)
+        yield held
 
 
 def _refuse_root(state_dir: Path) -> None:
@@ -92,13 +131,13 @@ def _name_of(user: int) -> str | None:
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[int]:
     with told("open the lock", path):
         descriptor = os.open(path, _OPENING, _MODE)
     try:
         _close_to_others(descriptor, path)
         _take(descriptor, path)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

@@ -12,7 +12,7 @@ older agent ignores them, and what is missing has its default.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -48,7 +48,9 @@ _MOST_TRIES: Final = 1_000_000_000
 class Memory:
     """What is known of one hostname. Times are epoch milliseconds, faults whole sentences.
 
-    `published` is the record that the gateway last took, `wanted` what the source last gave.
+    `app_id` and `url` are for which application, and by which gateway, all of it was answered; None
+    in a memory of before there were these. `published` is the record that the gateway last took,
+    `wanted` what the source last gave; without `published_at_ms` it is to be published now.
     `renew_after_ms` belongs to the installed certificate. `deployed_version` is the version for
     which the deploy hook was the last to run, and succeeded; None while it runs. `hook_tries` is
     how often in a row it has failed for `hook_failed_version`, and the fault is of the last time.
@@ -56,6 +58,8 @@ class Memory:
     question, by its own word.
     """
 
+    app_id: str | None = None
+    url: str | None = None
     published: DnsRecord | None = None
     published_at_ms: Moment = None
     wanted: DnsRecord | None = None
@@ -74,6 +78,25 @@ class Memory:
     hook_fault_since_ms: Moment = None
     hook_failed_version: str | None = None
     hook_tries: Annotated[int, Field(ge=0, le=_MOST_TRIES, strict=True)] = 0
+
+    def counting_for(self, app_id: str, url: str) -> Memory:
+        """What of it counts for this application and gateway.
+
+        What another one answered says nothing: then what is on disk is all that is left of it, and
+        the hook, which was run here.
+        """
+        if self.app_id in (None, app_id) and self.url in (None, url):
+            return replace(self, app_id=app_id, url=url)
+        return Memory(
+            app_id=app_id,
+            url=url,
+            wanted=self.wanted,
+            deployed_version=self.deployed_version,
+            hook_fault=self.hook_fault,
+            hook_fault_since_ms=self.hook_fault_since_ms,
+            hook_failed_version=self.hook_failed_version,
+            hook_tries=self.hook_tries,
+        )
 
 
 _memory: Final = TypeAdapter(Memory)
@@ -98,7 +121,7 @@ class Memories:
 
         Repeatable.
         """
-        path = self._path(hostname)
+        path = self.path(hostname)
         try:
             return Recalled(_memory_of(read_file(path, _LONGEST_BYTES + 1)))
         except DiskFault as fault:
@@ -114,11 +137,12 @@ class Memories:
             DiskFault: what was remembered before still is.
 
         """
-        path = self._path(hostname)
+        path = self.path(hostname)
         make_folder(self._folder)
         replace_file(path, _content_of(memory), _MODE)
 
-    def _path(self, hostname: str) -> Path:
+    def path(self, hostname: str) -> Path:
+        """The file of a hostname."""
         if not is_gateway_client_hostname(hostname):
             raise ValueError(f"not a hostname: {hostname!r}")
         return self._folder / (fitting(hostname, LONGEST_NAME - len(_SUFFIX)) + _SUFFIX)

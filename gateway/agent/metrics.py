@@ -68,12 +68,16 @@ def write_textfile(path: Path, statuses: Sequence[OwnershipStatus], now_ms: int)
         DiskFault: the file is as it was before.
 
     """
-    # While it is written, its name must not end in .prom: node-exporter would read it.
-    unfinished = path.with_name(f"{path.name}.new")
+    unfinished = unfinished_textfile(path)
     remove_name(unfinished)
     write_file(unfinished, generate_latest(registry_of(statuses, now_ms)), _MODE)
     with told("write the metrics", path):
         unfinished.replace(path)
+
+
+def unfinished_textfile(path: Path) -> Path:
+    """Where the file is written. Its name must not end in .prom: node-exporter would read it."""
+    return path.with_name(f"{path.name}.new")
 
 
 def _record_values(record: RecordStatus | None) -> dict[str, float | None]:

@@ -55,6 +55,10 @@ class Notebook:
             if self._writing is None:
                 self._writing = asyncio.create_task(self._write())
 
+    def count_for(self, app_id: str, url: str) -> None:
+        """Forget what was answered for another application, or by another gateway."""
+        self.change(**vars(self.memory.counting_for(app_id, url)))
+
     async def written(self) -> None:
         """Wait until all that is remembered is on the disk, or does not get there in time."""
         if self._writing is not None:

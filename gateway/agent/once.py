@@ -53,9 +53,9 @@ async def keep_once(
 ) -> int:
     """Bring everything up to date, and say what changed and what is wrong.
 
-    `renew` asks for each certificate though the one on disk is current, and for whatever is due
-    though the gateway asked to wait; what it answers is up to the gateway. If it cannot be asked
-    now, the next run asks.
+    `renew` publishes each record and asks for each certificate, though what is there is current,
+    and though the gateway asked to wait; what it answers is up to the gateway. If it cannot be
+    asked now, the next run asks.
 
     `timeout_seconds` bounds the waiting for the gateway, not the commands, which have limits of
     their own, nor an installation that is under way. Answers the exit code: 0 all is current; 1
@@ -70,13 +70,16 @@ async def keep_once(
         household = put_together(settings, contact, clocks, anew=renew)
         once = _Once(household, contact, clocks, timeout_seconds)
         await once.run()
-        report = Reporter(settings, clocks).report
-        await within(_REPORT_SECONDS, FILES.run(report, household.remembered))
+        reporter = Reporter(settings, clocks)
+        await within(_REPORT_SECONDS, FILES.run(reporter.report, household.remembered))
         for line in once.changes():
             say(line)
         for line in once.complaints():
             complain(line)
-        return FAILED if once.forgets else exit_code(once.came_to.values())
+        if reporter.fault is not None:
+            complain(reporter.fault)
+        has_failed = once.forgets or reporter.fault is not None
+        return FAILED if has_failed else exit_code(once.came_to.values())
 
 
 def exit_code(rounds: Iterable[Round]) -> int:

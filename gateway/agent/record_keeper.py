@@ -166,6 +166,10 @@ class RecordKeeper:
         done = await self._publish(wanted) if self._is_due(wanted) else ()
         return self._come_back(done, None if self._attempt is None else self._attempt.fault)
 
+    def note_fault(self, fault: Fault) -> None:
+        """Remember what is wrong, since when, for those who ask."""
+        self._notebook.note_record_fault(fault)
+
     async def _look(self) -> DnsRecord:
         """What the source gives. Rounds that come sooner go by what it gave the last time."""
         if self._seen is None or self._clocks.steady_ms() >= self._look_at_ms:

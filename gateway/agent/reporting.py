@@ -36,6 +36,10 @@ class Reporter:
         self._settings = settings
         self._clocks = clocks
         self._telling = Telling()
+        self.fault: str | None = None
+        """Why the metrics are not on the disk, though they are wanted."""
+        if settings.textfile is not None:
+            self.fault = f"the metrics were not written in time: {settings.textfile}"
 
     def report(self, remembered: Mapping[Hostname, Memory]) -> str:
         """Write the metrics, if they are wanted; answers how everything stands in a few words.
@@ -44,13 +48,13 @@ class Reporter:
         """
         settings, now_ms = self._settings, self._clocks.now_ms()
         statuses = read_statuses(settings, lambda name: Recalled(remembered[name]), now_ms)
-        fault = None
         if settings.textfile is not None:
             try:
                 write_textfile(settings.textfile, statuses, now_ms)
+                self.fault = None
             except DiskFault as raised:
-                fault = str(raised)
-        self._tell(fault)
+                self.fault = str(raised)
+        self._tell(self.fault)
         return summary(statuses)
 
     def _tell(self, fault: str | None) -> None:

@@ -140,6 +140,9 @@ def is_suspect(error: GatewayError) -> bool:
 
     It is the whole gateway's when several hostnames in a row have it: `contact` counts.
     """
+    if isinstance(error, Overloaded) and error.retry_after_ms > LONGEST_PAUSE_MS:
+        # No gateway is that busy: the client holds as many hostnames as it may.
+        return False
     passing = Unreachable | DeadlinePassed | Unavailable | Overloaded | Internal | NoGateway
     return isinstance(error, passing) and not _is_shared(error)
 

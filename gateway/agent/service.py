@@ -58,11 +58,19 @@ SPREAD_SECONDS: Final = 0.02
 _log = structlog.get_logger(__name__)
 
 
-async def serve(settings: AgentSettings, environ: Mapping[str, str], clocks: Clocks) -> None:
+async def serve(
+    settings: AgentSettings,
+    environ: Mapping[str, str],
+    clocks: Clocks,
+    demand_lock: Callable[[], None],
+) -> None:
     """Keep everything current until SIGTERM or SIGINT.
+
+    `demand_lock` is called every minute, from a thread; what it raises ends the agent.
 
     Raises:
         ContactInvalid: the gateway's URL or the CA file cannot be used.
+        LockLost: by `demand_lock`.
 
     """
     kept: list[Kept] = []
@@ -70,7 +78,8 @@ async def serve(settings: AgentSettings, environ: Mapping[str, str], clocks: Clo
     async with contact:
         household = put_together(settings, contact, clocks)
         kept += household.kept
-        await _Service(settings, household, contact, Notifier(environ), clocks).run()
+        service = _Service(settings, household, contact, Notifier(environ), clocks)
+        await service.run(demand_lock)
 
 
 class _Service:
@@ -95,12 +104,13 @@ class _Service:
         self._all_tried = asyncio.Event()
         self._report_due = asyncio.Event()
 
-    async def run(self) -> None:
+    async def run(self, demand_lock: Callable[[], None]) -> None:
         stopping = told_to_stop()
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _say_not_reloaded)
         begin = asyncio.create_task
         stop = begin(stopping.wait())
         tasks = [begin(self._ready()), begin(self._report()), begin(self._beat())]
+        tasks.append(begin(self._watch(demand_lock)))
         hooks: dict[Deployer, asyncio.Task[None]] = {}
         for number, each in enumerate(self._household.kept):
             delay = number * SPREAD_SECONDS
@@ -183,6 +193,12 @@ class _Service:
                 self._notifier.alive()
             await asyncio.sleep(seconds)
         await asyncio.Event().wait()
+
+    async def _watch(self, demand_lock: Callable[[], None]) -> None:
+        """Look whether the folders are still this agent's, as often as at the files."""
+        while True:
+            await asyncio.sleep(self._clocks.pace.look_ms / 1000)
+            await FILES.run(demand_lock)
 
     async def _report(self) -> None:
         while True:

@@ -94,6 +94,7 @@ class CertificateStatus:
     `unusable` says why nothing on the disk can be served; `fault` is the last attempt's to get a
     certificate, and `awaits` says what is under way. `answered_at_ms` is when the gateway last had
     one. `is_key_read` is false where this user may not: then only the rest was judged.
+    `has_access` is false where the files are not as the configuration wants them.
     """
 
     live: Path
@@ -110,6 +111,7 @@ class CertificateStatus:
     awaits: str | None = None
     overdue: str | None = None
     is_key_read: bool = True
+    has_access: bool = True
 
     @property
     def is_usable(self) -> bool:
@@ -119,9 +121,9 @@ class CertificateStatus:
     @property
     def is_current(self) -> bool:
         """Whether it can be served, nothing is left to do, and the server was told of it."""
-        is_deployed = self.hook is None or self.hook.is_done
+        is_deployed = self.hook is None or (self.hook.is_done and self.hook.fault is None)
         is_calm = self.fault is None and self.awaits is None and self.overdue is None
-        return self.is_usable and is_calm and is_deployed
+        return self.is_usable and self.has_access and is_calm and is_deployed
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ def judge_record(settings: RecordSettings, memory: Memory, now_ms: int) -> Recor
         published_at_ms=memory.published_at_ms,
         is_published=is_published,
         fault=fault,
-        overdue=_overdue_record(settings, memory.published_at_ms, now_ms),
+        overdue=_overdue_record(settings, memory, now_ms),
     )
 
 
@@ -229,8 +231,9 @@ def judge_certificate_files(
         fault=_complaint(memory.certificate_fault, memory.certificate_fault_since_ms),
         hook=hook,
         awaits=memory.certificate_awaits,
-        overdue=_overdue_renewal(memory.renew_after_ms, not_after_ms, now_ms),
+        overdue=_overdue_renewal(memory, not_after_ms, now_ms),
         is_key_read=is_key_read,
+        has_access=not lineage.has_other_access,
     )
 
 
@@ -251,7 +254,8 @@ def _status_of(
 ) -> OwnershipStatus:
     hostname, record, certificate = settings.hostname, settings.record, settings.certificate
     recalled = recall(hostname)
-    memory, files = recalled.memory, None
+    memory = recalled.memory.counting_for(settings.app_id, agent.gateway.url)
+    files = None
     if certificate is not None:
         lineage = Lineage(agent.certificates_dir, hostname, certificate.access)
         files = judge_certificate_files(certificate, lineage, memory, now_ms)
@@ -277,12 +281,11 @@ def _is_wanted(memory: Memory, settings: RecordSettings) -> bool:
     return wanted_type is None or published.type == wanted_type
 
 
-def _overdue_record(
-    settings: RecordSettings, published_at_ms: int | None, now_ms: int
-) -> str | None:
+def _overdue_record(settings: RecordSettings, memory: Memory, now_ms: int) -> str | None:
     """That it was not published again for a long time, though no attempt failed: who should?"""
+    published_at_ms = memory.published_at_ms
     if published_at_ms is None:
-        return None
+        return None if memory.published is None else "it is to be published now, and was not"
     if published_at_ms > now_ms + _CLOCK_MS:
         # An agent that runs publishes it at once when the clock was set back.
         return "by the clock of this machine it was published in the future"
@@ -293,11 +296,14 @@ def _overdue_record(
     return f"it is to be published every {every} s, and was not: nothing keeps it current"
 
 
-def _overdue_renewal(
-    renew_after_ms: int | None, not_after_ms: int | None, now_ms: int
-) -> str | None:
+def _overdue_renewal(memory: Memory, not_after_ms: int | None, now_ms: int) -> str | None:
     """That the renewal should long be there. Minutes count for a certificate of an hour only."""
-    if renew_after_ms is None or not_after_ms is None:
+    renew_after_ms = memory.renew_after_ms
+    if not_after_ms is None:
+        return None
+    if memory.asked_at_ms is None:
+        return "the gateway is to be asked for it now, and was not"
+    if renew_after_ms is None:
         return None
     grace_ms = min(max(not_after_ms - renew_after_ms, 0) // _SHARE, _LONGEST_GRACE_MS)
     if now_ms <= renew_after_ms + grace_ms:

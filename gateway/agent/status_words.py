@@ -119,7 +119,10 @@ def _certificate_lines(certificate: CertificateStatus, now_ms: int) -> Iterator[
     faults = _fault_words(certificate.fault, now_ms)
     yield from _labelled("certificate", unusable + dated + withheld + awaited + faults)
     if certificate.version is not None:
-        yield from _labelled("files", [f"{certificate.live}, version {certificate.version}"])
+        files = [f"{certificate.live}, version {certificate.version}"]
+        if not certificate.has_access:
+            files.append("another owner, group, mode or combined.pem than the configuration has")
+        yield from _labelled("files", files)
     asks = [
         f"{word} {_when(at_ms, now_ms)}"
         for word, at_ms in (
@@ -134,7 +137,7 @@ def _certificate_lines(certificate: CertificateStatus, now_ms: int) -> Iterator[
 
 
 def _hook_words(hook: HookStatus, version: str | None, now_ms: int) -> list[str]:
-    if hook.is_done:
+    if hook.is_done and hook.fault is None:
         return [f"has run for version {version}"]
     if version is None:
         return ["nothing to run it for yet"]
@@ -189,6 +192,7 @@ def _certificate_view(certificate: CertificateStatus) -> dict[str, Any]:
         "usable": certificate.is_usable,
         "unusable": certificate.unusable,
         "keyRead": certificate.is_key_read,
+        "filesAsConfigured": certificate.has_access,
         "live": str(certificate.live),
         "version": certificate.version,
         "fingerprint": certificate.fingerprint,

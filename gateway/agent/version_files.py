@@ -84,8 +84,12 @@ def write_version(folder: Path, bundle: Bundle, access: FileAccess) -> None:
     for name, content in _contents(bundle, combined=access.combined).items():
         write_file(folder / name, content, access.mode_of(name), access.owner, access.group)
     sync_folder(folder)
-    if read_version(folder, bundle.hostname, access).bundle != bundle:
+    found = read_version(folder, bundle.hostname, access)
+    if found.bundle != bundle:
         raise DiskFault(f"{folder} holds something else than what was written there")
+    if not found.has_access:
+        # It would be written anew at every look.
+        raise DiskFault(f"the disk of {folder} does not keep who may read its files")
 
 
 def read_version(folder: Path, hostname: str, access: FileAccess) -> Found:
@@ -125,6 +129,21 @@ def is_key_withheld(folder: Path) -> bool:
         return True
     except OSError:
         return False
+
+
+def has_other_access(folder: Path, access: FileAccess) -> bool:
+    """Whether files there have another access than this one; needs no right to read them.
+
+    Raises:
+        DiskFault: it cannot be seen.
+
+    """
+    names = _present(folder)
+    with told("look at the files of", folder):
+        statuses = {name: os.lstat(folder / name) for name in names}
+    return access.combined != (COMBINED in statuses) or not all(
+        access.allows(name, status) for name, status in statuses.items()
+    )
 
 
 def restrict(folder: Path, access: FileAccess) -> None:

@@ -86,7 +86,8 @@ class AsyncGatewayClient:
     """Calls a gateway with one token. An asynchronous context manager.
 
     An ownership, a record or a spec is given as its model or as an object of the wire, such as
-    `{"appId": …, "hostname": …}`. The connections are kept open and used again.
+    `{"appId": …, "hostname": …}`. The connections are kept open and used again, so a client belongs
+    to the process and the event loop of its first call; elsewhere a call is a `RuntimeError`.
 
     Args:
         url: the gateway's origin, such as `https://gateway.example.com`.
@@ -125,6 +126,8 @@ class AsyncGatewayClient:
             url, ca_file, allow_plain_http=allow_plain_http, transport=transport
         )
         _refuse_coroutine("on_repeat", on_repeat)
+        if callable(token):
+            _refuse_coroutine("token", token)
         self._token = _checked(token)
         self._deadline = deadline
         self._is_owner = True
@@ -348,7 +351,7 @@ class AsyncGatewayClient:
         )
 
     async def _attempt(self, call: _Call[_AnswerT], delivery: Delivery) -> _AnswerT:
-        token = self._token if isinstance(self._token, str) else one_word(self._token())
+        token = self._token if isinstance(self._token, str) else _given(self._token())
         correlation_id = secrets.token_hex(8)
         body = render(call.method, correlation_id, call.request.to_wire(), token)
         answer = await self._exchange.send(body, delivery)
@@ -363,7 +366,14 @@ def _checked(token: str | Callable[[], str]) -> str | Callable[[], str]:
     return token
 
 
-def _refuse_coroutine(name: str, function: Callable[..., None] | None) -> None:
+def _given(token: object) -> str:
+    """The token that a program's function gave: it may have read it as bytes, or found none."""
+    if not isinstance(token, str):
+        raise TypeError(f"The token function must give text, not {type(token).__name__}.")
+    return one_word(token)
+
+
+def _refuse_coroutine(name: str, function: Callable[..., object] | None) -> None:
     if iscoroutinefunction(function):
         raise TypeError(f"{name} must be a plain function: nobody waits for a coroutine.")
 

@@ -18,13 +18,16 @@ import anyio
 from anyio.from_thread import BlockingPortal
 
 from gateway.client.errors import Unreachable
+from gateway.client.exchange import CLOSED, FORKED
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-CLOSED: Final = "This client is closed: make another one."
-FORKED: Final = "This client was made before the process forked: make one after it."
 CUT_OFF: Final = "The client was closed before the answer came."
+WITHIN: Final = (
+    "This is the client's own thread, which runs its callbacks and would wait for itself: they can"
+    " neither call nor close it. An exception that one raises ends the call."
+)
 
 
 class Crossing:
@@ -46,12 +49,13 @@ class Crossing:
         """The result of a method.
 
         Raises:
-            RuntimeError: the thread is not there: closed, or left behind by a fork.
+            RuntimeError: the thread is closed, or left behind by a fork, or this one.
             Unreachable: it was closed meanwhile, by another thread.
 
         """
         if os.getpid() != self._pid:
             raise RuntimeError(FORKED)
+        self._refuse_own_thread()
         if self._is_closed:
             raise RuntimeError(CLOSED)
         running = self._portal.start_task_soon(partial(method, *args, **named))
@@ -64,11 +68,21 @@ class Crossing:
             running.cancel()
 
     def close(self) -> None:
-        """End the calls that still run, leave the block, end the thread; may be repeated."""
+        """End the calls that still run, leave the block, end the thread; may be repeated.
+
+        Raises:
+            RuntimeError: this is the thread itself.
+
+        """
         if os.getpid() == self._pid and not self._is_closed:
+            self._refuse_own_thread()
             self._is_closed = True
             _stop(self._portal)
             self._thread.join()
+
+    def _refuse_own_thread(self) -> None:
+        if threading.current_thread() is self._thread:
+            raise RuntimeError(WITHIN)
 
 
 def _run(block: AbstractAsyncContextManager[object], started: Future[BlockingPortal]) -> None:

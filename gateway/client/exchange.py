@@ -2,8 +2,8 @@
 
 Responsible for the connection, for bounds in size and time, and for telling apart what may have
 reached the gateway and what cannot have: a call is nothing without its body, and that goes out only
-on a connection that stands, through TLS and a proxy. Must not: repeat anything, read a `response`.
-Used by `asynchronous`.
+on a connection that stands, through TLS and a proxy. Keeps nothing of an answer: no cookie, and no
+redirect is looked at. Must not: repeat anything, read a `response`. Used by `asynchronous`.
 """
 
 import os
@@ -11,15 +11,26 @@ import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, NoReturn
 
 import anyio
+import anyio.lowlevel
 import httpx
 
 from gateway import __version__
+from gateway.client.environment import (
+    check_proxies,
+    proxy_in_use,
+    proxy_settings,
+    trust,
+    trusted_by,
+)
 from gateway.client.errors import NoGateway, Unreachable
+from gateway.client.retry_after import wait_ms
 from gateway.contract import AnswerInvalid
 from gateway.contract.faults import described
 
@@ -44,7 +55,17 @@ _HEADERS: Final = {
 _CONTRACT_STATUSES: Final = (200, 400, 405, 408, 413, 415)
 _PASSING_STATUSES: Final = (429, 502, 503, 504)
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
-_PROXY_VARIABLES: Final = ("http_proxy", "https_proxy", "all_proxy")
+_NO_HTTP: Final = (
+    *("illegal status line", "illegal request line"),
+    *("status_code should be", "SWITCH_UPGRADE"),
+)
+"""What h11 says of an answer's beginning that no HTTP server sends to a plain request."""
+
+CLOSED: Final = "This client is closed: make another one."
+FORKED: Final = "This client was made before the process forked: make one after it."
+OTHER_LOOP: Final = (
+    "This client was used in another event loop, to which its connections belong: make one in each."
+)
 
 
 class Delivery:
@@ -63,12 +84,12 @@ class Delivery:
 class Exchange:
     """Sends the body of a call to one gateway and gives back the body of the answer.
 
-    Connections are kept open between calls. `url`: the gateway's origin, with or without the path
-    `/typedrequest`.
+    Connections are kept open between calls, so it belongs to the process and the event loop of the
+    first one. `url`: the gateway's origin, with or without the path `/typedrequest`.
 
     Raises:
         ValueError: the URL is none, or plain HTTP to another machine without `allow_plain_http`;
-            the CA file is none; or a proxy that the environment names cannot be used.
+            the CA file is none; or the environment names what cannot be used.
 
     """
 
@@ -81,10 +102,21 @@ class Exchange:
         transport: httpx.AsyncBaseTransport | None,
     ) -> None:
         self.url = _endpoint(url, allow_plain_http=allow_plain_http)
-        verify = _trust(ca_file) if self.url.scheme == "https" else False
+        self._home: tuple[int, object] | None = None
+        self._is_closed = False
+        is_https = self.url.scheme == "https"
+        verify = trust(ca_file) if is_https else False
+        self._proxy = proxy_in_use() if is_https and transport is None else ""
+        self._trusted_by = trusted_by() if ca_file is None else ""
+        if is_https and transport is None:
+            check_proxies()
         try:
             self._http = httpx.AsyncClient(
                 headers=_HEADERS,
+                # One that takes none: a gateway has no sessions, and what is kept is sent again.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+                # Before httpx looks where a redirect would lead.
+                event_hooks={"response": [self._judge_status]},
                 timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
                 limits=httpx.Limits(
                     max_connections=None,
@@ -95,15 +127,11 @@ class Exchange:
                 transport=transport,
                 follow_redirects=False,
                 # A proxy of the environment would be sent the token as it is.
-                trust_env=self.url.scheme == "https",
+                trust_env=is_https,
             )
         except (ImportError, ValueError, httpx.InvalidURL):
-            # httpx tells of a kind of proxy that it has no library for by an ImportError. The
-            # value is not shown: it may hold a password.
-            names = " or ".join(f"${key}" for key in os.environ if key.lower() in _PROXY_VARIABLES)
-            raise ValueError(
-                f"The proxy in {names} cannot be used: it must be an HTTP proxy."
-            ) from None
+            # The value is not shown: it may hold a password.
+            raise ValueError(f"The settings in {proxy_settings()} cannot be used.") from None
 
     async def send(self, body: bytes, delivery: Delivery) -> bytes:
         """Send the body of a call; the body of the answer.
@@ -111,8 +139,13 @@ class Exchange:
         Raises:
             Unreachable: there was none.
             AnswerInvalid: what came is no answer of a gateway.
+            RuntimeError: it is closed, or belongs to another process or event loop.
 
         """
+        if self._is_closed:
+            raise RuntimeError(CLOSED)
+        if not self._is_home():
+            raise RuntimeError(FORKED if self._has_forked() else OTHER_LOOP)
         before = sys.exception()
         with anyio.move_on_after(EXCHANGE_SECONDS):
             try:
@@ -125,20 +158,42 @@ class Exchange:
                     return await self._read(response)
             except httpx.HTTPError as error:
                 self._tell(error, list(_causes(error, before)), delivery)
+            except (httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
+                # What httpx makes of odd headers, in errors that are not of its tree.
+                raise AnswerInvalid(
+                    f"The answer of {self.url} cannot be read ({type(error).__name__})."
+                ) from None
         raise Unreachable(
             f"The gateway at {self.url} did not answer within {EXCHANGE_SECONDS:g} seconds.",
             may_have_arrived=delivery.may_have_arrived,
         )
 
     async def close(self) -> None:
-        """Close the connections; may be repeated."""
-        await self._http.aclose()
+        """Close the connections; may be repeated.
 
-    async def _read(self, response: httpx.Response) -> bytes:
+        A child that was forked leaves its parent's alone, and those of another loop ended with it.
+        """
+        self._is_closed = True
+        if self._is_home():
+            await self._http.aclose()
+
+    def _is_home(self) -> bool:
+        """Whether this is where the first call was made, or the first one is still to come."""
+        here = os.getpid(), anyio.lowlevel.current_token()
+        if self._home is None:
+            self._home = here
+        return self._home == here
+
+    def _has_forked(self) -> bool:
+        return self._home is not None and self._home[0] != os.getpid()
+
+    async def _judge_status(self, response: httpx.Response) -> None:
         status = response.status_code
         is_json = response.headers.get("Content-Type", "").startswith("application/json")
         if status not in _CONTRACT_STATUSES or (status != 200 and not is_json):
-            self._refuse_status(status, response.headers.get("Retry-After", ""))
+            self._refuse_status(status, response.headers)
+
+    async def _read(self, response: httpx.Response) -> bytes:
         if response.headers.get("Content-Type", "").startswith("text/html"):
             raise NoGateway(
                 f"{self.url} answered with a page for browsers, which no gateway does: is it the "
@@ -148,14 +203,15 @@ class Exchange:
             raise AnswerInvalid(f"The answer of {self.url} is compressed, which was not asked for.")
         return await _bounded(response.aiter_bytes())
 
-    def _refuse_status(self, status: int, retry_after: str) -> NoReturn:
+    def _refuse_status(self, status: int, headers: httpx.Headers) -> NoReturn:
         if status in _PASSING_STATUSES:
+            told = headers.get("Retry-After", "") if status in (429, 503) else ""
             why = "takes no more calls right now" if status == 429 else "does not reach it"
             raise Unreachable(
                 f"{self.url} answered with HTTP status {status}: what stands before the gateway "
                 f"{why}.",
                 may_have_arrived=True,
-                retry_after_ms=_wait_ms(retry_after) if status in (429, 503) else None,
+                retry_after_ms=wait_ms(told, headers.get("Date", ""), datetime.now(UTC)),
             )
         raise NoGateway(
             f"{self.url} answered with HTTP status {status}, which no gateway does: is it the "
@@ -167,8 +223,9 @@ class Exchange:
     ) -> NoReturn:
         distrust = _distrust(causes) if isinstance(error, httpx.ConnectError) else None
         if distrust is not None:
+            whose = f"; whom to trust is said by {self._trusted_by}" if self._trusted_by else ""
             raise Unreachable(
-                f"The TLS certificate of {self.url} is not trusted: {distrust}.",
+                f"The TLS certificate of {self.url} is not trusted: {distrust}{whose}.",
                 may_have_arrived=delivery.may_have_arrived,
                 is_lasting=True,
             ) from None
@@ -178,10 +235,16 @@ class Exchange:
                 "port for https?",
                 may_have_arrived=delivery.may_have_arrived,
             ) from None
+        if isinstance(error, httpx.RemoteProtocolError) and _is_no_http(error):
+            raise NoGateway(
+                f"What answers at {self.url} speaks no HTTP as a gateway does: is it the gateway's"
+                " URL?"
+            ) from None
         is_unmade = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError)
         reason = _reason(causes)
+        proxy = f" ({self._proxy} names a proxy)" if self._proxy else ""
         raise Unreachable(
-            f"The gateway at {self.url} cannot be reached: {reason}."
+            f"The gateway at {self.url} cannot be reached: {reason}{proxy}."
             if is_unmade
             else f"The connection to {self.url} broke before an answer: {reason}.",
             may_have_arrived=delivery.may_have_arrived,
@@ -194,9 +257,10 @@ def _endpoint(url: str, *, allow_plain_http: bool) -> httpx.URL:
     shown = described(url)  # without a token, which may have been given in its place
     try:
         parsed = httpx.URL(url)
-    except (httpx.InvalidURL, TypeError):
+        host = parsed.host
+    except (httpx.InvalidURL, TypeError, UnicodeError):  # the last for a name that is no IDN
         raise ValueError(f"{shown} is not a URL.") from None
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    if parsed.scheme not in ("http", "https") or not host:
         raise ValueError(f"{shown} must begin with https:// and name a host.")
     if parsed.port is not None and not 0 < parsed.port < 65_536:
         raise ValueError(f"{shown} must have a port from 1 to 65535.")
@@ -204,7 +268,7 @@ def _endpoint(url: str, *, allow_plain_http: bool) -> httpx.URL:
         raise ValueError("The gateway's URL must have no user, no query and no fragment.")
     if parsed.path not in ("", "/", _PATH):
         raise ValueError(f"{shown} must have no path but {_PATH}.")
-    if parsed.scheme == "http" and not allow_plain_http and not _is_loopback(parsed.host):
+    if parsed.scheme == "http" and not allow_plain_http and not _is_loopback(host):
         raise ValueError(
             f"{shown} would send the token unencrypted to another machine: use https, or allow it "
             "(allow_plain_http; --allow-plain-http on the command line)."
@@ -219,18 +283,6 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _trust(ca_file: Path | str | None) -> ssl.SSLContext:
-    """The system's certificate authorities, or those of a file."""
-    if ca_file == "":  # which ssl takes for the system's
-        raise ValueError("The CA file must have a name: leave it out for the system's authorities.")
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except OSError as error:  # ssl's own errors are among them
-        raise ValueError(
-            f"The CA file {ca_file} cannot be used: {error.strerror or error}."
-        ) from None
-
-
 async def _bounded(chunks: AsyncIterator[bytes]) -> bytes:
     body = bytearray()
     async for chunk in chunks:
@@ -238,12 +290,6 @@ async def _bounded(chunks: AsyncIterator[bytes]) -> bytes:
         if len(body) > MAX_ANSWER_BYTES:
             raise AnswerInvalid(f"The answer has more than {MAX_ANSWER_BYTES} bytes.")
     return bytes(body)
-
-
-def _wait_ms(retry_after: str) -> int | None:
-    """The milliseconds of a `Retry-After` in seconds; its other form, a date, is not read."""
-    is_read = retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 9
-    return int(retry_after) * 1000 if is_read else None
 
 
 def _distrust(causes: list[BaseException]) -> str | None:
@@ -258,6 +304,11 @@ def _is_plain(causes: list[BaseException]) -> bool:
     """Whether the peer answered a TLS handshake with something else."""
     reasons = (each.reason for each in causes if isinstance(each, ssl.SSLError))
     return any(reason in _NO_TLS for reason in reasons)
+
+
+def _is_no_http(error: httpx.RemoteProtocolError) -> bool:
+    """Whether what came is the beginning of something else; one that breaks off may yet come."""
+    return any(words in str(error) for words in _NO_HTTP)
 
 
 def _reason(causes: list[BaseException]) -> str:

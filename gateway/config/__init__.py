@@ -7,15 +7,18 @@ answers. Nothing else reads the environment. docs/configuration.md tells every k
 
 from gateway.config.authority_settings import AcmeSettings, EabSettings
 from gateway.config.faults import ConfigInvalid
+from gateway.config.http_settings import HttpSettings
+from gateway.config.limit_settings import LimitSettings
 from gateway.config.loading import find_file, load_settings
+from gateway.config.metrics_settings import MetricsSettings
 from gateway.config.settings import (
     AdminSettings,
-    HttpSettings,
     LogSettings,
     RedisSettings,
     Settings,
     WorkerSettings,
 )
+from gateway.config.trace_settings import TracesSettings
 from gateway.config.values import Address, is_loopback
 from gateway.config.zone_settings import TsigSettings, ZoneSettings
 
@@ -26,9 +29,12 @@ __all__ = [
     "ConfigInvalid",
     "EabSettings",
     "HttpSettings",
+    "LimitSettings",
     "LogSettings",
+    "MetricsSettings",
     "RedisSettings",
     "Settings",
+    "TracesSettings",
     "TsigSettings",
     "WorkerSettings",
     "ZoneSettings",

@@ -14,6 +14,7 @@ from gateway.config.values import (
     read_base64url_secret,
     read_contact,
     read_directory_url,
+    read_origin,
 )
 
 KeyTypeName = Literal["ecdsa-p256", "ecdsa-p384", "rsa-2048", "rsa-3072", "rsa-4096"]
@@ -58,13 +59,15 @@ class AcmeSettings(Table):
 
     `renew_at` is the share of a certificate's lifetime after which its renewal starts, where the
     authority itself names no time. `profile` is one of those that its directory names,
-    `preferred_chain` the common name of the root that a chain should lead to.
+    `preferred_chain` the common name of the root that a chain should lead to, and
+    `origins` are those beside the directory's own that its URLs may have.
     """
 
     name: Annotated[str, AfterValidator(read_authority_name)]
     directory: Annotated[str, AfterValidator(read_directory_url)]
     profile: Annotated[str, Field(min_length=1)] | None = None
     preferred_chain: Annotated[str, Field(min_length=1)] | None = None
+    origins: tuple[Annotated[str, AfterValidator(read_origin)], ...] = ()
     ca_bundle: Path | None = None
     contact: tuple[Annotated[str, AfterValidator(read_contact)], ...] = ()
     key_type: KeyTypeName = "ecdsa-p256"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -28,6 +28,7 @@ SECRETS: tuple[tuple[str, ...], ...] = (
     ("redis", "url"),
     ("zones", "*", "tsig", "secret"),
     ("acme", "*", "eab", "hmac_key"),
+    ("traces", "headers"),
 )
 """Where a secret may be, `*` standing for an index. Each can be given as `<key>_file` instead."""
 
@@ -125,13 +126,14 @@ def _sentence(item: ErrorDetails) -> str:
         sentence = f"must be one of {item['ctx']['expected']}"
     else:
         sentence = _SENTENCES.get(kind, item["msg"].replace("Input should be", "must be"))
-    if kind in _HIDING_KINDS or is_secret(location) or not _is_scalar(item["input"]):
+    if kind in _HIDING_KINDS or is_secret(location) or not _may_be_shown(item["input"]):
         return sentence
     return f"{sentence}, not {_shown(item['input'])}"
 
 
-def _is_scalar(value: object) -> bool:
-    return isinstance(value, str | int | float)
+def _may_be_shown(value: object) -> bool:
+    """No list or table, and no URL with a user's name, which may have a password beside it."""
+    return isinstance(value, str | int | float) and "@" not in str(value).partition("://")[2]
 
 
 def _shown(value: object) -> str:
@@ -151,11 +153,16 @@ def _dotted(location: Location, before_first: str) -> str:
 
 def _model_at(location: Location) -> type[BaseModel] | None:
     model: type[BaseModel] | None = Settings
-    # The items of a list have the model that their list names.
+    is_name = False
+    # The items of a list have the model that their list names, and so have tables by a name.
     for key in [part for part in location if isinstance(part, str)]:
+        if is_name:
+            is_name = False
+            continue
         fields = {} if model is None else model.model_fields
         found = [field for name, field in fields.items() if key == (field.alias or name)]
         model = _model_in(found[0].annotation) if found else None
+        is_name = bool(found) and get_origin(found[0].annotation) is dict
     return model
 
 

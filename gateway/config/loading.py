@@ -8,6 +8,7 @@ Called by `gateway.cli` and by tests.
 from __future__ import annotations
 
 import copy
+import importlib.util
 import ssl
 import stat
 import tomllib
@@ -41,8 +42,15 @@ if TYPE_CHECKING:
 DEFAULT_FILE = Path("gateway.toml")
 DEFAULT_PATHS = {"state_dir": "state", "keyring_file": "keyring"}
 
-_PATHS = (("state_dir",), ("keyring_file",), ("acme", "*", "ca_bundle"))
+_PATHS = (
+    ("state_dir",),
+    ("keyring_file",),
+    ("acme", "*", "ca_bundle"),
+    ("traces", "ca_bundle"),
+    *(("http", key) for key in ("certificate_file", "key_file", "client_ca_file")),
+)
 _MAX_FILE_BYTES = 1 << 20
+_TRACE_LIBRARIES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
 
 
 def find_file(given: Path | None, environ: Mapping[str, str]) -> Path | None:
@@ -85,7 +93,7 @@ class _Loading:
         table = self._merge(in_file)
         self._resolve_secrets(table)
         self._resolve_paths(table)
-        self._check_ca_bundle(table)
+        self._check_ca_bundles(table)
         self._find_duplicates(table, "zones", "name")
         self._find_duplicates(table, "acme", "directory", compared_as=directory_identity)
         self._name_authorities(table)
@@ -97,10 +105,15 @@ class _Loading:
             for place, sentence in faults_of(error):
                 if place not in self._judged:
                     self._fault(self._file_keys.get(place, place), sentence)
+        else:
+            self._check_own_hostname(settings)
+            self._check_trace_libraries(settings)
         if self._faults:
             raise ConfigInvalid(self._faults)
         if self._path is not None and _holds_secret(in_file):
             self._secret_files.append(self._path.absolute())
+        if settings.http.key_file is not None:
+            self._secret_files.append(settings.http.key_file)
         settings._secret_files = (settings.keyring_file, *self._secret_files)
         return settings
 
@@ -177,9 +190,9 @@ class _Loading:
                 elif isinstance(written, str):
                     parent[pattern[-1]] = str(self._folder / written)
 
-    def _check_ca_bundle(self, table: dict[str, Any]) -> None:
-        for place, acme in _tables(table, ("acme", "*")):
-            bundle = acme.get("ca_bundle")
+    def _check_ca_bundles(self, table: dict[str, Any]) -> None:
+        for place, parent in (*_tables(table, ("acme", "*")), *_tables(table, ("traces",))):
+            bundle = parent.get("ca_bundle")
             if isinstance(bundle, str) and bundle:
                 try:
                     ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(bundle)
@@ -235,6 +248,23 @@ class _Loading:
                 said = f'is required: the directory\'s host, "{name}", is the name of {other}'
                 self._fault((*place, "name"), said)
 
+    def _check_own_hostname(self, settings: Settings) -> None:
+        """What the listener's own certificate takes, which other tables have."""
+        hostname = settings.http.tls_hostname
+        if hostname is None:
+            return
+        if not settings.acme:
+            self._fault(("http", "tls"), 'needs an [[acme]] table to be "self"')
+        zones = [zone.name for zone in settings.zones]
+        if not any(f".{hostname}".endswith(f".{zone}") for zone in zones):
+            said = f'must lie in one of the zones, which "{hostname}" does not'
+            self._fault(("http", "tls_hostname"), said)
+
+    def _check_trace_libraries(self, settings: Settings) -> None:
+        if settings.traces.endpoint is not None and not _has_trace_libraries():
+            said = "needs libraries that are not installed: pip install 'gateway[traces]'"
+            self._fault(("traces", "endpoint"), said)
+
     def _drop_unknown_keys(self, table: dict[str, Any]) -> None:
         # BaseSettings takes arguments of its own (`_env_file`), which no file may reach.
         for key in [key for key in table if key not in Settings.model_fields]:
@@ -257,6 +287,14 @@ def _read_text(path: Path) -> str:
         return content.decode()
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text") from None
+
+
+def _has_trace_libraries() -> bool:
+    """Look for them without loading them."""
+    try:
+        return all(map(importlib.util.find_spec, _TRACE_LIBRARIES))
+    except ModuleNotFoundError:  # not even what they lie in
+        return False
 
 
 def _nothing_yet(key: str) -> list[Any] | None:

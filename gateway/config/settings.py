@@ -3,8 +3,8 @@
 Responsible for: which keys there are, what each may hold and its default. Must not: read files or
 the environment; `config.loading` does, resolves every `…_file` and every relative path, and hands
 plain values over. Secrets are kept out of `repr` and of every message; each has a property that
-answers its plain value: `redis.url`, `tsig.secret`, `eab.hmac_key`. Called by `config.loading`,
-read by `gateway.wiring` and `gateway.cli`.
+answers its plain value: `redis.url`, `tsig.secret`, `eab.hmac_key`, `traces.headers`. Called by
+`config.loading`, read by `gateway.wiring` and `gateway.cli`.
 """
 
 from pathlib import Path
@@ -21,12 +21,15 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from gateway.config.audit_settings import AuditSettings
 from gateway.config.authority_settings import AcmeSettings
-from gateway.config.tables import Number, Table, refuse_other_than_text
+from gateway.config.http_settings import HttpSettings
+from gateway.config.limit_settings import LimitSettings
+from gateway.config.metrics_settings import MetricsSettings
+from gateway.config.tables import Number, Table
+from gateway.config.trace_settings import TracesSettings
 from gateway.config.values import (
     EMBEDDED,
-    Address,
-    read_address,
     read_redis_url,
     read_token_digest,
 )
@@ -46,27 +49,6 @@ class AdminSettings(Table):
     """Who may provision clients. The digest is lower-case hex."""
 
     token_sha256: Annotated[str, AfterValidator(read_token_digest)] = Field(repr=False)
-
-
-class HttpSettings(Table):
-    """Where the gateway listens."""
-
-    listen: Address = Address("127.0.0.1", 8053)
-
-    @field_validator("listen", mode="before")
-    @classmethod
-    def _read_listen(cls, value: object) -> Address:
-        return read_address(refuse_other_than_text(value), None)
-
-    @property
-    def host(self) -> str:
-        """An IP literal (IPv6 without brackets) or a name."""
-        return self.listen.host
-
-    @property
-    def port(self) -> int:
-        """The TCP port."""
-        return self.listen.port
 
 
 class RedisSettings(Table):
@@ -148,9 +130,13 @@ class Settings(BaseSettings):
     http: HttpSettings = HttpSettings()
     redis: RedisSettings = RedisSettings()
     log: LogSettings = LogSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    traces: TracesSettings = TracesSettings()
     zones: tuple[ZoneSettings, ...] = ()
     acme: Annotated[tuple[AcmeSettings, ...], BeforeValidator(_refuse_single_table)] = ()
     worker: WorkerSettings = WorkerSettings()
+    audit: AuditSettings = AuditSettings()
+    limits: LimitSettings = LimitSettings()
 
     _secret_files: tuple[Path, ...] = PrivateAttr(default=())
 

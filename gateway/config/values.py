@@ -127,6 +127,35 @@ def read_directory_url(text: str) -> str:
     return text
 
 
+def read_origin(text: str) -> str:
+    """Read an origin as `https://host:port`, from a URL without a path."""
+    try:
+        url = urlsplit(text)
+        port, host = url.port or _HTTPS_PORT, url.hostname
+        is_usable = url.scheme == "https" and bool(host) and url.path in ("", "/")
+        is_usable = is_usable and not (url.query or url.fragment or url.username)
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise ValueError("must be https:// and a host, such as https://files.ca.example.org")
+    return f"https://[{host}]:{port}" if ":" in str(host) else f"https://{host}:{port}"
+
+
+def read_collector_url(text: str) -> str:
+    """Read the base URL of an OTLP collector, without a slash at its end."""
+    try:
+        url = urlsplit(text)
+        is_usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        is_usable = is_usable and not (url.query or url.fragment or url.username)
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise ValueError("must be a URL, such as http://127.0.0.1:4318")
+    if url.path.rstrip("/").endswith("/v1/traces"):
+        raise ValueError("must be without /v1/traces, which is added")
+    return text.rstrip("/")
+
+
 def directory_identity(url: str) -> str:
     """What two URLs of one ACME directory have in common (RFC 3986 section 6.2): to compare by."""
     try:
@@ -160,6 +189,20 @@ def read_contact(text: str) -> str:
     if _MAILBOX.fullmatch(text) is None:
         raise ValueError("must be mailto: and one address, such as mailto:ops@example.org")
     return text
+
+
+def read_prefix(value: object) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """Read a prefix of addresses, or one address: `10.0.0.0/8`, `2001:db8::1`."""
+    if isinstance(value, ipaddress.IPv4Network | ipaddress.IPv6Network):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be text")
+    try:
+        return ipaddress.ip_network(value)
+    except ValueError:
+        raise ValueError(
+            "must be an address, or a prefix without bits behind its length, such as 10.0.0.0/8"
+        ) from None
 
 
 def is_loopback(host: str) -> bool:

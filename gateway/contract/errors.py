@@ -147,8 +147,10 @@ class Overloaded(_AskAgain):
 
     code = "overloaded"
 
-    def __init__(self, retry_after_ms: int) -> None:
-        super().__init__("The gateway takes no more calls right now.", retry_after_ms)
+    def __init__(
+        self, retry_after_ms: int, text: str = "The gateway takes no more calls right now."
+    ) -> None:
+        super().__init__(text, retry_after_ms)
 
 
 class Internal(CallError):

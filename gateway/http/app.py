@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from gateway.http.entrance import Entrance
     from gateway.http.health import HealthPages
     from gateway.http.typedrequest import Answers
 
@@ -28,9 +29,9 @@ RESPONSE_HEADERS: Final = (("Cache-Control", "no-store"),)
 _CALLS_PATH: Final = "/typedrequest"
 
 
-def build_app(calls: Answers, health: HealthPages) -> Starlette:
+def build_app(calls: Answers, health: HealthPages, entrance: Entrance) -> Starlette:
     """The application over its parts."""
-    endpoint = TypedRequestEndpoint(calls)
+    endpoint = TypedRequestEndpoint(calls, entrance)
 
     async def typedrequest(request: Request) -> Response:
         return await endpoint(request)

@@ -9,6 +9,7 @@ certificate it has, and a load balancer that dropped it would take those away.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -67,10 +68,26 @@ class Monitor:
         self._now_ms = now_ms
         started_ms = now_ms()
         self._seen = {part.name: Seen("unknown", started_ms) for part in parts}
+        self._all_looked_at = asyncio.Event()
+        self._is_stopping = False
+
+    async def looked(self, within_seconds: float) -> None:
+        """Return once every part was looked at, or after that time."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_seconds):
+                await self._all_looked_at.wait()
+
+    def tell_stopping(self) -> None:
+        """From now on the service is not ready, since it ends: for whoever sends calls here."""
+        self._is_stopping = True
 
     async def run(self) -> None:
         """Probe every part on its beat."""
         await asyncio.gather(*(self._watch(part) for part in self._parts))
+
+    def states(self) -> list[tuple[Part, str]]:
+        """Every part with the state that it was last seen in: up, down, or unknown."""
+        return [(part, self._seen[part.name].state) for part in self._parts]
 
     def report(self) -> tuple[bool, dict[str, Any]]:
         """Whether the service is ready, and the page that says why."""
@@ -83,6 +100,8 @@ class Monitor:
         is_ready = self._is_ready()
         all_up = all(seen.state == "up" for seen in self._seen.values())
         status = "ready" if is_ready and all_up else "degraded" if is_ready else "unready"
+        if self._is_stopping:
+            is_ready, status = False, "stopping"
         return is_ready, {"status": status, "parts": parts}
 
     def _is_ready(self) -> bool:
@@ -112,6 +131,8 @@ class Monitor:
         before = self._seen[part.name]
         since_ms = before.since_ms if before.state == state else self._now_ms()
         self._seen[part.name] = Seen(state, since_ms, detail)
+        if all(seen.state != "unknown" for seen in self._seen.values()):
+            self._all_looked_at.set()
         if before.state != state:
             say = _log.info if detail is None else _log.warning
             say(

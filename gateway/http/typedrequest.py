@@ -1,7 +1,8 @@
 """`POST /typedrequest`: one envelope in, one envelope out, whatever happens in between.
 
 Every answer is an envelope, within 10 seconds. What nobody foresaw becomes `internal` with an
-incident id, and only the log says more.
+incident id, and only the log says more. Each call has a request id, which all log lines on its way
+have and the answer's header `X-Request-Id` too, and one line of its own once it has ended.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 from starlette.responses import Response
+from structlog.contextvars import bind_contextvars, clear_contextvars
 
+from gateway import measures, tracing
 from gateway.contract import (
     CallError,
     EnvelopeInvalid,
@@ -25,6 +28,7 @@ from gateway.contract import (
 )
 from gateway.contract.faults import quoted
 from gateway.http.body import read_body
+from gateway.http.entrance import ShutOut
 from gateway.store.connection import StoreUnavailable
 from gateway.store.documents import Contended
 
@@ -33,8 +37,13 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from gateway.http.entrance import Entrance
+
 CALL_BOUND_SECONDS: Final = 9.5
 RETRY_AFTER_MS: Final = 1_000
+_CUT_SHORT: Final = frozenset({408, 413})
+"""What is left of the body is not read then, so the connection cannot carry another request."""
+REQUEST_ID_HEADER: Final = "X-Request-Id"
 
 _log = structlog.get_logger(__name__)
 
@@ -49,29 +58,51 @@ class Answers(Protocol):
 class TypedRequestEndpoint:
     """The endpoint, as a plain function from request to response."""
 
-    def __init__(self, calls: Answers) -> None:
+    def __init__(self, calls: Answers, entrance: Entrance) -> None:
         self._calls = calls
+        self._entrance = entrance
 
     async def __call__(self, request: Request) -> Response:
         """Answer one HTTP request."""
-        if request.method != "POST":
-            refusal = EnvelopeInvalid("The method must be POST.", 405)
-            return _render(None, None, refusal, {"Allow": "POST"})
-        try:
-            envelope = parse_request(await read_body(request))
-        except EnvelopeInvalid as error:
-            return _render(None, None, error)
-        try:
-            response = await self._answer(envelope)
-        except CallError as error:
-            # An unknown method's name is any text: a token by mistake, escapes for a terminal.
-            _log.info("call refused", method=quoted(envelope.method), code=error.code)
-            return _render(envelope, None, error)
-        return _render(envelope, response, None)
+        began, request_id = measures.moment(), secrets.token_hex(8)
+        clear_contextvars()
+        remote = self._entrance.remote_of(request)
+        bind_contextvars(request_id=request_id, remote=remote)
+        with tracing.call(request.headers, request_id, remote) as span:
+            return await self._respond(request, request_id, remote, began, span)
 
-    async def _answer(self, envelope: RequestEnvelope) -> dict[str, Any]:
+    async def _respond(
+        self, request: Request, request_id: str, remote: str, began: float, span: tracing.Span
+    ) -> Response:
+        envelope: RequestEnvelope | None = None
+        response: dict[str, Any] | None = None
+        refusal: CallError | None = None
         try:
-            async with asyncio.timeout(CALL_BOUND_SECONDS):
+            envelope = await self._read(request, remote)
+            response = await self._answer(envelope, remote)
+        except CallError as error:
+            refusal = error
+        self._entrance.note(remote, envelope, refusal)
+        seconds = measures.moment() - began
+        _tell_end(envelope, response, refusal, seconds, span)
+        return _render(envelope, response, refusal, {REQUEST_ID_HEADER: request_id})
+
+    async def _read(self, request: Request, remote: str) -> RequestEnvelope:
+        try:
+            body = await _body_of(request)
+        except EnvelopeInvalid as fault:
+            if fault.http_status not in _CUT_SHORT:
+                await self._entrance.demand_calm(remote, b"")
+            raise
+        await self._entrance.demand_calm(remote, body)
+        return parse_request(body)
+
+    async def _answer(self, envelope: RequestEnvelope, remote: str) -> dict[str, Any]:
+        try:
+            async with (
+                asyncio.timeout(CALL_BOUND_SECONDS),
+                self._entrance.place(remote, envelope),
+            ):
                 return await self._calls.answer(envelope.method, envelope.request)
         except CallError:
             raise
@@ -86,11 +117,43 @@ class TypedRequestEndpoint:
             raise Internal(incident_id) from error
 
 
+async def _body_of(request: Request) -> bytes:
+    if request.method != "POST":
+        raise EnvelopeInvalid("The method must be POST.", 405)
+    return await read_body(request)
+
+
+def _tell_end(
+    envelope: RequestEnvelope | None,
+    response: dict[str, Any] | None,
+    refusal: CallError | None,
+    seconds: float,
+    span: tracing.Span,
+) -> None:
+    """Say how a call ended: the one place where it is logged, counted and traced."""
+    method = measures.UNKNOWN if envelope is None else envelope.method
+    # An unknown method's name is any text: a token by mistake, escapes for a terminal.
+    shown = method if method in {measures.UNKNOWN, *measures.CALL_METHODS} else quoted(method)
+    milliseconds = round(seconds * 1000, 1)
+    if isinstance(refusal, ShutOut):
+        outcome = refusal.code  # no line for each, nor a span: they come by the thousand
+        span.forget()
+    elif refusal is None:
+        outcome = str((response or {}).get("status", "ok"))
+        _log.info("call answered", method=shown, status=outcome, milliseconds=milliseconds)
+    else:
+        outcome = refusal.code
+        _log.info("call refused", method=shown, code=outcome, milliseconds=milliseconds)
+        _log.debug("call refused because", text=refusal.text)
+    measures.call_ended(method, outcome, seconds)
+    tracing.call_ended(span, method, outcome)
+
+
 def _render(
     envelope: RequestEnvelope | None,
     response: dict[str, Any] | None,
     error: CallError | None,
-    headers: dict[str, str] | None = None,
+    headers: dict[str, str],
 ) -> Response:
     body = render_response(
         None if envelope is None else envelope.method,
@@ -99,8 +162,9 @@ def _render(
         error,
     )
     status = 200 if error is None else error.http_status
-    all_headers = dict(headers or {})
-    if status in {408, 413}:
-        # What is left of the body is not read, so the connection cannot carry another request.
+    all_headers = dict(headers)
+    if status == 405:
+        all_headers["Allow"] = "POST"
+    if status in _CUT_SHORT:
         all_headers["Connection"] = "close"
     return Response(body, status, all_headers, "application/json")

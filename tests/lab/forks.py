@@ -25,8 +25,19 @@ from tests.lab.process import Process
 
 _PR_SET_PDEATHSIG = 1
 _COMMANDS = (
-    *("accounts", "agent", "budget", "check", "claims", "client", "clients", "explain", "holdings"),
-    *("issuances", "reseal", "serve", "worker"),
+    *(
+        "accounts",
+        "agent",
+        "audit",
+        "budget",
+        "check",
+        "claims",
+        "client",
+        "clients",
+        "explain",
+        "holdings",
+    ),
+    *("issuances", "reseal", "restore", "serve", "worker"),
 )
 _PRELOADED = [
     *("gateway.running", "uvloop", "tests.faults.dying"),
@@ -121,6 +132,11 @@ class Command(Fork):
         self._streams = Path(self._folder.name, "output"), Path(self._folder.name, "error")
         super().__init__(_run, self._arguments, self._streams, dict(environ), str(Path.cwd()))
         self.start()
+
+    def written(self) -> tuple[str, str]:
+        """What it has written so far: its output, and what it said of errors."""
+        output, error = (each.read_text() if each.exists() else "" for each in self._streams)
+        return output, error
 
     def ended(self, limit_seconds: float) -> subprocess.CompletedProcess[str]:
         """Wait for its end, and answer what it wrote.

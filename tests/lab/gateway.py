@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import secrets
+import ssl
 import sys
 import urllib.request
 from collections.abc import Mapping
@@ -42,6 +43,13 @@ url = {redis_url}
 
 [log]
 level = {log_level}
+
+# Tests call as fast as they can, from one address, and send much that is refused.
+[limits]
+calls_per_minute = 0
+unauthenticated_per_minute = 0
+unauthenticated_per_second = 0
+concurrent_calls_per_credential = 0
 """
 
 _ACME = """
@@ -88,10 +96,12 @@ class GatewayConfig:
 class GatewayProcess:
     """A running gateway; the same address over restarts."""
 
-    def __init__(self, process: Process, port: int) -> None:
+    def __init__(self, process: Process, port: int, tls: ssl.SSLContext | None = None) -> None:
         self.process = process
-        self.url = _typedrequest_url(port)
-        self.base_url = f"http://{LOOPBACK}:{port}"
+        self.port = port
+        self.base_url = f"{'http' if tls is None else 'https'}://{LOOPBACK}:{port}"
+        self.url = f"{self.base_url}/typedrequest"
+        self._tls = tls
 
     @property
     def pid(self) -> int:
@@ -113,7 +123,9 @@ class GatewayProcess:
         self.process.kill()
 
     def _is_ready(self) -> bool:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self._tls)
+        )
         try:
             with opener.open(f"{self.base_url}/readyz", timeout=_ANSWER_LIMIT_SECONDS) as answer:
                 return bool(answer.status == 200)
@@ -173,14 +185,16 @@ def start_gateway(
     *,
     port: int | None = None,
     environ: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> GatewayProcess:
     """Start `gateway serve` on the configured port, or on another one (a further process).
 
-    Its output goes to `<name>.log` beside the configuration.
+    Its output goes to `<name>.log` beside the configuration. One that `environ` gives TLS is asked
+    with the client's side of it, `tls`, whether it is ready.
 
     Raises: LabFault.
     """
-    gateway = prepare_gateway(config, name, port=port, environ=environ)
+    gateway = prepare_gateway(config, name, port=port, environ=environ, tls=tls)
     gateway.start()
     return gateway
 
@@ -191,6 +205,7 @@ def prepare_gateway(
     *,
     port: int | None = None,
     environ: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> GatewayProcess:
     """The same as `start_gateway`, not started yet."""
     command_file = Path(sys.executable).with_name("gateway")
@@ -199,7 +214,8 @@ def prepare_gateway(
     own_port = config.port if port is None else port
     own_environ = {"GATEWAY_HTTP__LISTEN": f"{LOOPBACK}:{own_port}", **(environ or {})}
     command = [str(command_file), "serve", "--config", str(config.config_file)]
-    return GatewayProcess(run_as(name, command, config.config_file.parent, own_environ), own_port)
+    process = run_as(name, command, config.config_file.parent, own_environ)
+    return GatewayProcess(process, own_port, tls)
 
 
 def _typedrequest_url(port: int) -> str:

@@ -40,8 +40,8 @@ class Outcome:
 class NpmClient:
     """The running client. Everything it remembers between calls lives as long as this."""
 
-    def __init__(self, log_file: Path) -> None:
-        """Start it; what it says on its console goes to `log_file`.
+    def __init__(self, log_file: Path, environ: Mapping[str, str] | None = None) -> None:
+        """Start it; what it says on its console goes to `log_file`. `environ` is Node.js's.
 
         Raises: LabFault when Node.js or the npm packages are missing.
         """
@@ -55,7 +55,7 @@ class NpmClient:
                 [setpriv, "--pdeathsig", "KILL", "--", node, "driver.mjs"],
                 cwd=_FOLDER,
                 # Proxies and options for Node.js are the machine's, not the lab's.
-                env={"PATH": os.environ.get("PATH", "")},
+                env={"PATH": os.environ.get("PATH", ""), **(environ or {})},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

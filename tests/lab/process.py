@@ -127,6 +127,11 @@ class Process:
     def is_running(self) -> bool:
         return self._child is not None and self._child.poll() is None
 
+    @property
+    def exit_code(self) -> int | None:
+        """Of the last run, -N when signal N ended it; None as long as it runs."""
+        return None if self._child is None else self._child.poll()
+
     def start(self, is_ready: Callable[[], bool]) -> None:
         """Start the program and wait until `is_ready()`.
 

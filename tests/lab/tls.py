@@ -23,6 +23,7 @@ from tests.lab.certificates import AUTHORITY_USAGE
 
 _LIFETIME = datetime.timedelta(days=30)
 _CLOCK_TOLERANCE = datetime.timedelta(hours=1)
+_BOTH_SIDES = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
 
 
 def write_server_certificate(
@@ -30,7 +31,7 @@ def write_server_certificate(
 ) -> None:
     """Write a fresh authority's certificate, and a server's certificate and key (all PEM).
 
-    The server's certificate is for `localhost` and the IP `address`.
+    The server's certificate is for `localhost` and the IP `address`, and good for a client too.
     """
     ca_key = ec.generate_private_key(ec.SECP256R1())
     ca_name = _name("lab authority for TLS listeners")
@@ -45,7 +46,7 @@ def write_server_certificate(
     server_certificate = (
         _builder(_name("lab listener"), ca_name, server_key.public_key(), ca_key.public_key())
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(_BOTH_SIDES), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .sign(ca_key, hashes.SHA256())
     )

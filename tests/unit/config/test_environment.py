@@ -27,6 +27,7 @@ OTHER_ZONE = {
 def test_variable_wins_over_the_file(load: Load) -> None:
     environ = {
         "GATEWAY_HTTP__LISTEN": "0.0.0.0:80",
+        "GATEWAY_HTTP__ALLOW_PLAIN_HTTP": "true",
         "GATEWAY_REDIS__URL": "redis://redis",
         "GATEWAY_ACME__0__DIRECTORY": "https://other.test/dir",
         "GATEWAY_ACME__0__RENEW_AT": "0.5",

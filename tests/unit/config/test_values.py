@@ -1,5 +1,6 @@
 import pytest
 
+from gateway.certificates.authority.settings import origin_of
 from gateway.config.values import (
     Address,
     default_authority_name,
@@ -12,6 +13,7 @@ from gateway.config.values import (
     read_contact,
     read_directory_url,
     read_dns_name,
+    read_origin,
     read_redis_url,
     read_token_digest,
 )
@@ -237,3 +239,24 @@ def test_loopback_is_known(host: str) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "gateway.test"])  # noqa: S104
 def test_other_hosts_are_no_loopback(host: str) -> None:
     assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("https://ca.example", "https://ca.example:443"),
+        ("https://CA.example:8443/", "https://ca.example:8443"),
+        ("https://[2001:db8::1]", "https://[2001:db8::1]:443"),
+    ],
+)
+def test_origin_is_read_as_it_is_compared(text: str, origin: str) -> None:
+    assert read_origin(text) == origin
+    assert origin_of(f"{text.rstrip('/')}/order/1") == origin
+
+
+@pytest.mark.parametrize(
+    "text", ["http://ca.example", "https://ca.example/x", "https://u@ca.example", "https://", "ca"]
+)
+def test_what_is_no_origin_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="https:// and a host"):
+        read_origin(text)

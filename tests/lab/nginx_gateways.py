@@ -1,0 +1,90 @@
+"""Starts nginx in front of several gateways, with the configuration that the docs show.
+
+Responsible for: the proxy on a free loopback port, without TLS, over the gateways' own ports.
+Must not: know the gateways otherwise; they come and go behind it.
+Called by: tests of several gateways, `scripts/rolling-restart`.
+
+`docs/examples/nginx-gateways/nginx.conf` is what is run: what is measured here is what an operator
+copies.
+"""
+
+import re
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.lab.ports import LOOPBACK, free_port
+from tests.lab.process import LabFault, Process, find_program
+
+EXAMPLE_FILE = Path(__file__).parents[2] / "docs" / "examples" / "nginx-gateways" / "nginx.conf"
+
+_MAIN = """\
+daemon off;
+worker_processes 2;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log warn;
+events {{ worker_connections 1024; }}
+http {{
+    access_log {folder}/access.log;
+    client_body_temp_path {folder}/temporary/body;
+    proxy_temp_path {folder}/temporary/proxy;
+    fastcgi_temp_path {folder}/temporary/fastcgi;
+    scgi_temp_path {folder}/temporary/scgi;
+    uwsgi_temp_path {folder}/temporary/uwsgi;
+    include {folder}/site.conf;
+}}
+"""
+
+
+class NginxBeforeGateways:
+    """An nginx over gateways at these ports, not started yet."""
+
+    def __init__(self, folder: Path, ports: Sequence[int]) -> None:
+        self.port = free_port()
+        self.url = f"http://{LOOPBACK}:{self.port}/typedrequest"
+        self.error_log = folder / "error.log"
+        folder.mkdir()
+        (folder / "temporary").mkdir()
+        (folder / "site.conf").write_text(_site(self.port, ports))
+        config_file = folder / "nginx.conf"
+        config_file.write_text(_MAIN.format(folder=folder))
+        command = [
+            find_program("nginx", "nginx"),
+            "-e",
+            str(self.error_log),
+            "-c",
+            str(config_file),
+        ]
+        # Workers outlive a master that is killed, so its end with this process is a polite one.
+        setpriv = find_program("setpriv", "util-linux")
+        served = [setpriv, "--pdeathsig", "TERM", "--", *command]
+        self.process = Process("nginx", served, folder)
+
+    def start(self) -> None:
+        """Start it. Raises: LabFault."""
+        self.process.start(self._is_ready)
+
+    def stop(self) -> None:
+        """Stop it. May be repeated."""
+        self.process.stop()
+
+    def _is_ready(self) -> bool:
+        try:
+            socket.create_connection((LOOPBACK, self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+
+def _site(port: int, gateway_ports: Sequence[int]) -> str:
+    text = EXAMPLE_FILE.read_text()
+    for number, gateway_port in enumerate(gateway_ports, start=11):
+        text = _replaced(text, f"server 192.0.2.{number}:8053", f"server {LOOPBACK}:{gateway_port}")
+    text = _replaced(text, "listen 443 ssl;", f"listen {LOOPBACK}:{port};")
+    return re.sub(r"^ *ssl_.*$", "", text, flags=re.MULTILINE)
+
+
+def _replaced(text: str, shown: str, own: str) -> str:
+    if shown not in text:
+        raise LabFault(f"{EXAMPLE_FILE} does not say {shown!r} any more")
+    return text.replace(shown, own)
