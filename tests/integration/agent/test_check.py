@@ -188,11 +188,27 @@ def test_renew_takes_what_was_issued_anew_though_the_old_one_is_current(machine:
     again = machine.once("--renew")
     assert (again.code, again.said) == (
         0,
-        ("The gateway was asked for each certificate, and answered those that are here.",),
+        ("The gateway was asked for everything, and all is as it was.",),
     )
 
 
-def test_renew_leaves_a_record_that_is_current_and_heeds_no_wait_for_one_that_is_not(
+def test_renew_publishes_a_record_that_was_removed_by_hand(
+    machine: Machine, zone_hand: Hand
+) -> None:
+    machine.configure(record=RECORD)
+    machine.once()
+    zone_hand.update(f"delete {machine.hostname} A")
+    assert (machine.once().code, zone_hand.records(machine.hostname) & {f"60 A {ADDRESS}"}) == (
+        0,
+        set(),
+    )
+    renewed = machine.once("--renew")
+    assert (renewed.code, len(renewed.said)) == (0, 1)
+    assert f"60 A {ADDRESS}" in zone_hand.records(machine.hostname)
+    assert machine.status()["current"]
+
+
+def test_renew_heeds_no_wait_for_a_record_and_publishes_one_that_is_current(
     misled: Machine, liar: Liar
 ) -> None:
     misled.configure(record=RECORD)
@@ -203,8 +219,11 @@ def test_renew_leaves_a_record_that_is_current_and_heeds_no_wait_for_one_that_is
     assert len(liar.methods) == 1
     liar.answers(managed(misled.hostname))
     assert misled.once("--renew").code == 0
-    assert misled.once("--renew").code == 0
     assert len(liar.methods) == 2
+    assert misled.once("--renew").code == 0
+    assert len(liar.methods) == 3
+    assert misled.once().code == 0
+    assert len(liar.methods) == 3
 
 
 def test_renew_that_does_not_reach_the_gateway_is_made_up_for_by_the_next_run(

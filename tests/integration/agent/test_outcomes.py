@@ -2,8 +2,11 @@
 
 import stat
 
-from tests.integration.agent.machine import ADDRESS, Machine, MovedClock
+import pytest
+
+from tests.integration.agent.machine import ADDRESS, Machine, MovedClock, managed
 from tests.integration.dns.hand import Hand
+from tests.integration.service.calling import SYNC, Ownership
 from tests.lab.certificates import LabAuthority
 from tests.lab.liar import (
     HANG,
@@ -17,6 +20,7 @@ from tests.lab.liar import (
 )
 
 authority = LabAuthority()
+CERTIFY = "getGatewayClientCertificate"
 HOUR_MS = 3_600_000
 YEAR_9999_MS = 253_402_300_799_999
 SOON = response({"status": "pending", "retryAfterMs": 0})
@@ -120,7 +124,7 @@ async def test_live_name_that_is_another_s_is_left_alone_and_told(
     assert misled.hooks_run() == []
 
 
-async def test_metrics_that_cannot_be_written_are_no_reason_not_to_serve(
+async def test_metrics_that_cannot_be_written_are_told_and_no_reason_not_to_serve(
     misled: Machine, liar: Liar
 ) -> None:
     liar.ready_with(authority.as_certificate(misled.hostname))
@@ -128,8 +132,33 @@ async def test_metrics_that_cannot_be_written_are_no_reason_not_to_serve(
     textfile.mkdir()
     misled.configure(certificate={}, textfile=str(textfile))
     ran = await misled.once_here()
-    assert ran.code == 0
+    assert ran.code == 1
+    assert ran.complained == (f"cannot write the metrics {textfile}: Is a directory",)
     assert misled.served() != ("", "")
+
+
+@pytest.mark.parametrize("changed", ["app_id", "url"])
+async def test_what_was_answered_for_another_one_is_asked_for_anew(
+    misled: Machine, liar: Liar, changed: str
+) -> None:
+    certificate = ready_with(authority.as_certificate(misled.hostname))
+    liar.answers(by_method({CERTIFY: certificate, SYNC: managed(misled.hostname)}))
+    record = {"value": ADDRESS, "ttl": 60}
+    for _ in range(2):
+        misled.configure(record=record, certificate={})
+        assert (await misled.once_here()).code == 0
+    assert len(liar.methods) == 2
+    if changed == "app_id":
+        misled.ownership = Ownership(misled.ownership.caller, misled.hostname, "another")
+    else:
+        misled.url = liar.url.removesuffix("/typedrequest")
+    misled.configure(record=record, certificate={})
+    assert not misled.status()["record"]["current"]
+    assert not misled.status()["certificate"]["current"]
+    for _ in range(2):
+        assert (await misled.once_here()).code == 0
+    assert sorted(liar.methods[2:]) == sorted([CERTIFY, SYNC])
+    assert misled.status()["current"]
 
 
 async def test_dates_and_waits_beyond_all_reason_do_not_end_the_agent_s_work(

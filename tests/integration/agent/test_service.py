@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from structlog.testing import capture_logs
 
 from tests.integration.agent.machine import ADDRESS, Machine, MovedClock, managed, until
@@ -75,6 +76,26 @@ async def test_pair_that_was_broken_by_hand_is_fetched_again(machine: Machine) -
         (machine.live / "privkey.pem").write_text("no key")
         await until(lambda: len(machine.hooks_run()) == 2)
     assert machine.served() == served
+
+
+@pytest.mark.parametrize("what", ["mode", "combined"])
+async def test_files_that_lost_their_access_by_hand_are_written_anew(
+    machine: Machine, what: str
+) -> None:
+    logs = f'echo "$RENEWED_DOMAINS" >> {machine.hook_log}'
+    machine.configure(certificate={"combined": True, "deploy_hook": logs})
+    async with machine.running_here():
+        await until(lambda: len(machine.hooks_run()) == 1)
+        version, served = machine.live.readlink(), machine.served()
+        if what == "mode":
+            (machine.live / "privkey.pem").chmod(0o666)
+        else:
+            (machine.live / "combined.pem").unlink()
+        await until(lambda: len(machine.hooks_run()) == 2)
+        assert machine.live.readlink() != version
+    assert (machine.live / "privkey.pem").stat().st_mode & 0o777 == 0o600
+    assert (machine.live / "combined.pem").read_text() == served[1] + served[0]
+    assert len(machine.hooks_run()) == 2
 
 
 async def test_failing_hook_is_run_until_it_succeeds_and_then_no_more(machine: Machine) -> None:

@@ -32,7 +32,7 @@ def test_check_finds_nothing_wrong_in_the_lab(config_file: Path, bind: BindPair)
 
 
 def test_check_prints_one_line_for_each_finding(config_file: Path) -> None:
-    spoil(config_file, 'listen = ".*"', 'listen = "0.0.0.0:8053"')
+    spoil(config_file, 'listen = ".*"', 'listen = "0.0.0.0:8053"\nallow_plain_http = true')
     spoil(config_file, "algorithm = .*", 'algorithm = "hmac-sha512"')
     result = run("check", "--config", config_file)
     lines = result.stdout.splitlines()
@@ -193,7 +193,7 @@ def test_check_warns_of_secrets_that_others_may_read(config_file: Path) -> None:
 
 
 def test_check_warns_of_a_listener_without_tls(config_file: Path) -> None:
-    spoil(config_file, 'listen = ".*"', 'listen = "[::]:8053"')
+    spoil(config_file, 'listen = ".*"', 'listen = "[::]:8053"\nallow_plain_http = true')
     finding = check(config_file)["http"]
     assert finding["state"] == "warning"
     assert "TLS" in finding["remedy"]

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import httpx
 import pytest
 
 from gateway.client import (
@@ -115,20 +116,84 @@ async def test_good_answer_after_a_bad_one_is_read(
 @pytest.mark.parametrize(
     "answer",
     [
-        Says(raw=b"\0garbage\r\n\r\n"),
         Says(raw=b"HTTP/1.1 200 OK\r\n" + b"Many: headers\r\n" * 20_000),
         Says(raw=b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n"),
         Says(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
     ],
-    ids=["garbage", "endless headers", "a negative length", "broken chunks"],
+    ids=["endless headers", "a negative length", "broken chunks"],
 )
-async def test_what_is_no_http_is_a_broken_connection(
+async def test_http_that_cannot_be_read_is_a_broken_connection(
     liar: Liar, deceived: AsyncGatewayClient, answer: Answer
 ) -> None:
     liar.answers(answer)
     # A call that is not repeated.
     with pytest.raises(Unreachable, match="broke before an answer"):
         await deceived.rotate_credential("cluster-a")
+
+
+NO_HTTP: dict[str, bytes] = {
+    "garbage": b"\0garbage\r\n\r\n",
+    "another version": b"HTTP/2 200 OK\r\n\r\n",
+    "another protocol": b"ICY 200 OK\r\n\r\n",
+    "an alert of TLS": b"\x15\x03\x01\x00\x02\x02\x46",
+    "another protocol from now on": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n"
+    b"Connection: upgrade\r\n\r\n",
+    "a status that is none": b"HTTP/1.1 007 OK\r\nContent-Length: 0\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("what", NO_HTTP)
+async def test_what_speaks_no_http_is_no_gateway_and_told_at_once(
+    liar: Liar, deceived: AsyncGatewayClient, what: str
+) -> None:
+    liar.answers(Says(raw=NO_HTTP[what]))
+    with pytest.raises(AnswerInvalid, match=r"speaks no HTTP .* is it the gateway's URL"):
+        await deceived.get_context()
+    assert len(liar.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        *("mailto:x", "http://xn--/", "/\x01", "http://[", "//", "http://a:99999/", "\u00fc"),
+        *("http://\u00fc/", "x" * 70_000),
+    ],
+    ids=range(9),
+)
+async def test_redirect_is_not_looked_at_wherever_it_leads(
+    liar: Liar, deceived: AsyncGatewayClient, location: str
+) -> None:
+    liar.answers(Says(status=302, headers={"Location": location}))
+    with pytest.raises(AnswerInvalid, match="HTTP status 302"):
+        await deceived.get_context()
+    assert len(liar.requests) == 1
+
+
+@pytest.mark.parametrize("cookie", ["a=b", "a=\u00fc", "a=b; Domain=127.0.0.1; Path=/", "=\x7f;"])
+async def test_no_cookie_is_kept_and_the_next_call_is_as_the_first(
+    liar: Liar, deceived: AsyncGatewayClient, cookie: str
+) -> None:
+    released = response({"status": "released"})
+    liar.answers(spoiled(released, headers={"Set-Cookie": cookie}))
+    for _ in range(3):
+        assert (await deceived.release_certificate(RELAY)).status == "released"
+    assert not any("cookie" in request.headers for request in liar.requests)
+
+
+@pytest.mark.parametrize(
+    "error", [httpx.InvalidURL("odd"), httpx.StreamClosed(), UnicodeError("odd")]
+)
+async def test_what_httpx_makes_of_an_odd_answer_is_an_answer_that_is_none(
+    error: Exception,
+) -> None:
+    def odd(_: httpx.Request) -> httpx.Response:
+        raise error
+
+    async with AsyncGatewayClient(
+        "http://127.0.0.1", TOKEN, transport=httpx.MockTransport(odd)
+    ) as client:
+        with pytest.raises(AnswerInvalid, match=f"cannot be read .{type(error).__name__}"):
+            await client.get_context()
 
 
 FAILED: list[tuple[Answer, type[CallError]]] = [
@@ -316,7 +381,21 @@ async def test_wait_that_a_proxy_names_is_kept(
     assert len(liar.requests) == 1
 
 
-@pytest.mark.parametrize("wait", ["Mon, 02 Nov 2026 10:00:00 GMT", "-1", "²", "9" * 5_000])
+async def test_wait_that_a_proxy_names_as_a_date_is_held_against_its_own_clock(
+    liar: Liar, deceived: AsyncGatewayClient
+) -> None:
+    dates = {
+        "Date": "Mon, 02 Nov 2026 10:00:00 GMT",
+        "Retry-After": "Mon, 02 Nov 2026 11:00:00 GMT",
+    }
+    liar.answers(Says(status=503, headers=dates))
+    with pytest.raises(Unreachable) as raised:
+        await deceived.release_certificate(RELAY)
+    assert raised.value.retry_after_ms == 3_600_000
+    assert len(liar.requests) == 1
+
+
+@pytest.mark.parametrize("wait", ["Mon, 02 Nov", "-1", "²", "9" * 5_000])
 async def test_wait_that_cannot_be_read_is_none(
     liar: Liar, deceived: AsyncGatewayClient, wait: str
 ) -> None:

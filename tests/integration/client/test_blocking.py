@@ -136,6 +136,22 @@ def test_closed_client_says_that_it_is(liar: Liar) -> None:
         client.release_certificate(RELAY)
 
 
+@pytest.mark.parametrize("what", ["close", "call"])
+def test_callback_that_would_wait_for_itself_is_told_so_and_ends_the_call(
+    liar: Liar, what: str
+) -> None:
+    liar.answers(response({"status": "pending", "retryAfterMs": 1}))
+    with GatewayClient(liar.url, TOKEN) as client:
+
+        def tell(_: Progress) -> None:
+            client.close() if what == "close" else client.get_context()
+
+        with pytest.raises(RuntimeError, match="client's own thread, which runs its callbacks"):
+            client.wait_for_certificate(RELAY, on_progress=tell)
+        liar.answers(RELEASED)
+        assert client.release_certificate(RELAY).status == "released"
+
+
 def test_client_with_another_token_shares_the_thread_and_the_connection(liar: Liar) -> None:
     liar.answers(RELEASED)
     with GatewayClient(liar.url, TOKEN) as client:

@@ -15,7 +15,7 @@ from tests.integration.client.counting import counted_connections
 from tests.integration.service.calling import Ownership as Mine
 from tests.lab.lab import Lab
 from tests.lab.liar import CUT, HANG, Answer, Liar, Says, response, spoiled
-from tests.lab.ports import LOOPBACK
+from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.process import read_until
 from tests.lab.tls import write_server_certificate
 
@@ -208,6 +208,12 @@ def tls_of_another(tmp_path: Path) -> Iterator[Tls]:
         yield tls
 
 
+@pytest.fixture
+def nobody() -> int:
+    """A port where nobody listens."""
+    return free_port()
+
+
 async def distrusted(tls: Tls, ca_file: Path | None, reason: str) -> None:
     async with AsyncGatewayClient(tls.liar.url, TOKEN, ca_file=ca_file) as client:
         with pytest.raises(
@@ -227,6 +233,14 @@ async def test_gateway_with_a_trusted_certificate_is_called(tls: Tls) -> None:
 
 async def test_gateway_is_not_trusted_by_the_systems_authorities(tls: Tls) -> None:
     await distrusted(tls, None, "unable to get local issuer certificate")
+
+
+async def test_variable_that_says_whom_to_trust_is_named_when_nobody_is(
+    tls: Tls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing"))
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+    await distrusted(tls, None, r"unable .*; whom to trust is said by \$SSL_CERT_FILE\.$")
 
 
 async def test_gateway_is_not_trusted_by_another_authority(tls: Tls, tls_of_another: Tls) -> None:
@@ -253,9 +267,7 @@ async def test_tls_to_a_plain_port_is_unreachable_and_says_why(lab: Lab) -> None
     url = lab.config.url.replace("http", "https")
     async with AsyncGatewayClient(url, TOKEN, deadline=0.5) as client:
         # Which of the two depends on whether the deadline meets an attempt or a pause.
-        with pytest.raises(
-            (Unreachable, DeadlinePassed), match="speaks no TLS"
-        ):
+        with pytest.raises((Unreachable, DeadlinePassed), match="speaks no TLS"):
             await client.release_certificate(RELAY)
 
 
@@ -269,6 +281,24 @@ async def test_proxy_of_the_environment_never_gets_a_plain_call(
         async with AsyncGatewayClient(liar.url, TOKEN) as client:
             assert await client.release_certificate(RELAY)
         assert not proxy.connections
+
+
+async def test_proxy_that_is_not_there_is_named_as_what_was_asked(
+    nobody: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{LOOPBACK}:{nobody}")
+    async with AsyncGatewayClient("https://gateway.invalid", TOKEN, deadline=0.5) as client:
+        with pytest.raises(
+            (Unreachable, DeadlinePassed), match=r"refused \(\$HTTPS_PROXY names a proxy\)"
+        ):
+            await client.release_certificate(RELAY)
+
+
+async def test_closed_client_says_that_it_is(liar: Liar) -> None:
+    async with AsyncGatewayClient(liar.url, TOKEN) as client:
+        pass
+    with pytest.raises(RuntimeError, match="This client is closed"):
+        await client.release_certificate(RELAY)
 
 
 async def test_failure_is_not_explained_by_the_one_that_is_being_handled(

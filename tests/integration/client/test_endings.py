@@ -95,6 +95,67 @@ def test_forked_child_is_told_to_make_its_own_client(liar: Liar, call: str, said
     assert done.stdout.endswith("released\n")
 
 
+def test_forked_child_leaves_the_connections_of_an_asynchronous_client_alone(liar: Liar) -> None:
+    liar.answers(RELEASED)
+    done = run(
+        """
+        import asyncio
+        from gateway.client import AsyncGatewayClient
+
+        async def ask(client, ending):
+            try:
+                print((await client.release_certificate(RELAY)).status, flush=True)
+            except RuntimeError as error:
+                print(error, flush=True)
+            if ending:
+                await client.aclose()
+
+        used, unused = AsyncGatewayClient(URL, "gwc_any"), AsyncGatewayClient(URL, "gwc_any")
+
+        async def main():
+            await ask(used, ending=False)
+            child = os.fork()
+            if not child:
+                # A loop of its own, as a process has that is forked from a server.
+                asyncio.events._set_running_loop(None)
+                for client in used, unused:
+                    asyncio.run(ask(client, ending=True))
+                os._exit(0)
+            os.waitpid(child, 0)
+            await ask(used, ending=True)
+
+        asyncio.run(main())
+        """,
+        liar.url,
+    )
+    told = "This client was made before the process forked: make one after it."
+    assert done.stdout.splitlines() == ["released", told, "released", "released"]
+    assert liar.connections == 2
+
+
+def test_asynchronous_client_in_another_event_loop_is_told_to_be_made_anew(liar: Liar) -> None:
+    liar.answers(RELEASED)
+    done = run(
+        """
+        import asyncio, warnings
+        from gateway.client import AsyncGatewayClient
+
+        warnings.simplefilter("ignore", ResourceWarning)
+        client = AsyncGatewayClient(URL, "gwc_any")
+        print(asyncio.run(client.release_certificate(RELAY)).status)
+        try:
+            asyncio.run(client.release_certificate(RELAY))
+        except RuntimeError as error:
+            print(error)
+        asyncio.run(client.aclose())
+        """,
+        liar.url,
+    )
+    told = "used in another event loop, to which its connections belong: make one in each."
+    assert done.stdout == f"released\nThis client was {told}\n"
+    assert done.returncode == 0
+
+
 def test_client_without_a_file_to_open_is_told_at_once(liar: Liar) -> None:
     done = run(
         """

@@ -67,7 +67,7 @@ class Message:
         body = self.body
         for pattern, by in _VOLATILE:
             body = pattern.sub(by, body)
-        moving = {"date": "DATE", "content-length": "LENGTH"}
+        moving = {"date": "DATE", "content-length": "LENGTH", "x-request-id": "ID"}
         headers = tuple((name, moving.get(name.lower(), value)) for name, value in self.headers)
         return replace(self, headers=headers, body=body)
 

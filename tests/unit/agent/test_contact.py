@@ -322,3 +322,16 @@ async def test_gateway_that_is_away_is_logged_when_it_begins_hourly_and_when_it_
     ]
     assert {line["meanwhile"] for line in lines[:-1]} == {"the certificate is good until May"}
     assert lines[1]["since"] == lines[-1]["was_away_since"] == "2026-11-18 11:06:40 UTC"
+
+
+async def test_client_that_holds_as_much_as_it_may_is_no_gateway_that_is_away(
+    token: Token, time: Time
+) -> None:
+    full = Played(Overloaded(3_600_000))
+    async with opened(token, time) as contact:
+        for number in range(5):
+            failure = await failed(contact, full, hostname=Hostname(f"h{number}.example.test"))
+            assert not failure.fault.is_shared
+            assert failure.pause_ms == 3_600_000
+        assert contact.fault is None
+        assert await contact.call(HOST, Played("published"), 0) == "published"

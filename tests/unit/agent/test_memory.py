@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -119,6 +120,28 @@ def test_folder_in_the_files_place_is_told(memories: Memories, file: Path) -> No
     file.mkdir()
     reason = f"cannot read {file}: Is a directory"
     assert memories.read(_HOSTNAME) == Recalled(Memory(), reason)
+
+
+def test_named_pipe_in_the_files_place_is_told_at_once(memories: Memories, file: Path) -> None:
+    os.mkfifo(file)
+    reason = f"{file} is no file and in the way: remove it"
+    assert memories.read(_HOSTNAME) == Recalled(Memory(), reason)
+
+
+@pytest.mark.parametrize("memory", [Memory(), _FULL], ids=["new", "older"])
+def test_memory_of_before_there_were_owners_counts(memory: Memory) -> None:
+    older = replace(memory, app_id=None, url=None)
+    assert older.counting_for("a", "u") == replace(memory, app_id="a", url="u")
+
+
+def test_memory_counts_for_its_own_application_and_gateway_alone() -> None:
+    memory = replace(_FULL, app_id="a", url="u", wanted=_RECORD)
+    assert memory.counting_for("a", "u") == memory
+    for app_id, url in (("b", "u"), ("a", "v")):
+        left = memory.counting_for(app_id, url)
+        kept = {name for name, value in vars(left).items() if value != vars(Memory())[name]}
+        of_the_hook = {name for name in vars(memory) if name.startswith("hook_")}
+        assert kept == {"app_id", "url", "wanted", "deployed_version", *of_the_hook}
 
 
 def test_fault_is_over_when_the_file_is_written_anew(memories: Memories, file: Path) -> None:

@@ -48,6 +48,19 @@ def test_metrics_that_cannot_be_written_are_said_hourly_and_when_they_can(tmp_pa
     assert textfile.is_file()
 
 
+def test_metrics_count_as_missing_until_they_are_written(tmp_path: Path) -> None:
+    config, textfile = tmp_path / "agent.toml", tmp_path / "agent.prom"
+    config.write_text(CONFIG)
+    textfile.mkdir()
+    reporter = Reporter(load_agent_settings(config, {}), Clocks(lambda: NOW_MS, lambda: 0))
+    assert reporter.fault == f"the metrics were not written in time: {textfile}"
+    reporter.report(NOTHING)
+    assert reporter.fault == f"cannot write the metrics {textfile}: Is a directory"
+    textfile.rmdir()
+    reporter.report(NOTHING)
+    assert reporter.fault is None
+
+
 def test_what_is_told_is_what_the_agent_knows_and_not_what_is_written_by_now(
     tmp_path: Path,
 ) -> None:

@@ -56,6 +56,13 @@ class Disk:
         self.memories = Memories(folder)
         self.lineage = Lineage(certificates, NAME, access)
 
+    def configure(self, access: FileAccess) -> None:
+        """Have the files' access configured anew."""
+        (only,) = self.settings.ownerships
+        certificate = CertificateSettings(access, HOOK)
+        ownerships = (replace(only, certificate=certificate),)
+        self.settings = replace(self.settings, ownerships=ownerships)
+
     def remember(self, **fields: object) -> None:
         self.memories.write(NAME, replace(self.memories.read(NAME).memory, **fields))  # type: ignore[arg-type]
 
@@ -91,6 +98,45 @@ def now() -> datetime:
 
 def test_hostname_is_current_when_all_is_as_it_should_be(served: Disk) -> None:
     assert served.status(now()).is_current
+
+
+@pytest.mark.parametrize(
+    "access", [FileAccess(key_mode=0o640), FileAccess(combined=True)], ids=["mode", "combined"]
+)
+def test_files_that_are_configured_anew_are_not_current_before_they_are_so(
+    served: Disk, bundle: Bundle, access: FileAccess
+) -> None:
+    served.configure(access)
+    certificate = served.status(now()).certificate
+    assert certificate is not None
+    assert (certificate.is_usable, certificate.is_current) == (True, False)
+    version = Lineage(served.settings.certificates_dir, NAME, access).install(bundle)
+    served.remember(deployed_version=version)
+    assert served.status(now()).is_current
+
+
+def test_key_that_others_may_read_by_now_is_not_current(served: Disk) -> None:
+    (served.lineage.live / "privkey.pem").chmod(0o666)
+    assert not served.status(now()).is_current
+
+
+@pytest.mark.parametrize("field", ["app_id", "url"])
+def test_what_was_answered_for_another_one_is_not_current(served: Disk, field: str) -> None:
+    memory = served.memories.read(NAME).memory.counting_for("a", "https://g.example")
+    served.memories.write(NAME, memory)
+    assert served.status(now()).is_current
+    served.remember(**{field: "another"})
+    status = served.status(now())
+    assert status.record is not None
+    assert status.certificate is not None
+    assert (status.record.is_current, status.certificate.is_current) == (False, False)
+    assert status.certificate.is_usable
+
+
+@pytest.mark.parametrize("field", ["published_at_ms", "asked_at_ms"])
+def test_what_is_to_be_asked_for_now_is_not_current(served: Disk, field: str) -> None:
+    served.remember(**{field: None})
+    assert not served.status(now()).is_current
 
 
 def test_hostname_that_was_never_served_is_not_current(disk: Disk) -> None:
@@ -145,6 +191,7 @@ def test_certificate_whose_hook_has_not_run_is_usable_and_not_current(served: Di
 def test_certificate_without_a_hook_needs_none(tmp_path: Path, bundle: Bundle) -> None:
     disk = Disk(tmp_path, None)
     disk.lineage.install(bundle)
+    disk.remember(asked_at_ms=1)
     certificate = disk.status(now()).certificate
     assert certificate is not None
     assert certificate.is_current
@@ -323,7 +370,10 @@ def test_summary_counts_and_names_the_first_that_is_not_current(
     current: list[bool], words: str
 ) -> None:
     statuses = [
-        replace(_record_only(published=PUBLISHED if is_so else None), hostname=f"n{i}.example.com")
+        replace(
+            _record_only(published=PUBLISHED if is_so else None, published_at_ms=1),
+            hostname=f"n{i}.example.com",
+        )
         for i, is_so in enumerate(current)
     ]
     assert summary(statuses) == words

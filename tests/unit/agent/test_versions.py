@@ -46,6 +46,8 @@ def test_number_outgrows_its_four_digits() -> None:
         "1-20231114T221320Z-aaaaaaaaaaaa",
         "0001-20231114T221320Z-aaaaaaaaaaaa ",
         "0001-20231114T221320Z-aaaaaaaaaaaa\n",
+        "1" * 19 + "-20231114T221320Z-aaaaaaaaaaaa",
+        "9" * 5000 + "-20231114T221320Z-aaaaaaaaaaaa",
         "0001-20231114T221320Z-AAAAAAAAAAAA",
         "0001-20231114T221320Z-aaaaaaaaaaa",
         ".new-0001-20231114T221320Z-aaaaaaaaaaaa",

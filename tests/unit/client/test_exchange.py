@@ -112,7 +112,14 @@ def test_deadline_that_is_none_is_refused(deadline: float) -> None:
         AsyncGatewayClient("https://gateway.example.com", TOKEN, deadline=deadline)
 
 
-@pytest.mark.parametrize("proxy", ["socks5://user:hidden@192.0.2.1:1080", "gopher://192.0.2.1"])
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        *("socks5://user:hidden@192.0.2.1:1080", "gopher://192.0.2.1"),
+        *("http://user:hidden@127.0.0.1:99999", "http://127.0.0.1:0", "127.0.0.1:port"),
+        *("http://[", "http://", "http://xn--/", "two words", "http://a\x01b"),
+    ],
+)
 def test_proxy_that_cannot_be_used_is_refused_with_its_variable(
     monkeypatch: pytest.MonkeyPatch, proxy: str
 ) -> None:
@@ -120,6 +127,58 @@ def test_proxy_that_cannot_be_used_is_refused_with_its_variable(
     with pytest.raises(ValueError, match=r"The proxy in \$ALL_PROXY cannot be used") as refused:
         AsyncGatewayClient("https://gateway.example.com", TOKEN)
     assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        "http://192.0.2.1:3128",
+        "proxy",
+        "https://user:word@proxy.example:8443/",
+        "http://[::1]:3128",
+    ],
+)
+async def test_proxy_that_can_be_used_is_taken(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    monkeypatch.setenv("https_proxy", proxy)
+    async with AsyncGatewayClient("https://gateway.example.com", TOKEN):
+        pass
+
+
+async def test_proxy_that_is_not_used_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://[")
+    async with AsyncGatewayClient(HERE, TOKEN):
+        pass
+    monkeypatch.setenv("NO_PROXY", "*")
+    async with AsyncGatewayClient("https://gateway.example.com", TOKEN):
+        pass
+
+
+def test_key_log_that_cannot_be_written_is_refused_with_its_variable(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "missing" / "keys"))
+    with pytest.raises(ValueError, match=r"The file in \$SSLKEYLOGFILE cannot be written: No such"):
+        AsyncGatewayClient("https://gateway.example.com", TOKEN)
+
+
+def test_name_of_a_host_that_is_none_is_no_url() -> None:
+    with pytest.raises(ValueError, match="is not a URL"):
+        AsyncGatewayClient("https://xn--/", TOKEN)
+
+
+@pytest.mark.parametrize("given", [b"gwc_bytes", None, 5])
+async def test_token_function_that_gives_no_text_is_told(given: object) -> None:
+    async with AsyncGatewayClient(HERE, lambda: given) as client:  # type: ignore[arg-type,return-value]
+        with pytest.raises(TypeError, match=f"must give text, not {type(given).__name__}"):
+            await client.get_context()
+
+
+def test_token_function_that_is_a_coroutine_is_refused() -> None:
+    async def token() -> str:
+        return TOKEN
+
+    with pytest.raises(TypeError, match="token must be a plain function"):
+        AsyncGatewayClient(HERE, token)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("token", ["", " ", "two words", "gwc_\xfc"])

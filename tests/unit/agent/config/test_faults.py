@@ -1,11 +1,13 @@
 """`agent.toml`: every fault, at its place and in words."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from gateway.agent.config import ConfigInvalid, load_agent_settings
-from tests.unit.agent.config.conftest import CERTIFICATE, GATEWAY, OWNERSHIP, RECORD, Faults
+from gateway.client import AsyncGatewayClient
+from tests.unit.agent.config.conftest import CERTIFICATE, GATEWAY, OWNERSHIP, RECORD, Faults, Load
 
 
 def test_every_fault_is_told_at_once(faults: Faults) -> None:
@@ -95,14 +97,70 @@ def test_fault_at_the_top_is_told(faults: Faults, lines: str, fault: str) -> Non
             "gateway.ca_file: holds no PEM certificates: ",
         ),
         (
+            'url = "https://g.example"\ntoken_env = "T"\nca_file = "pipe"',
+            "gateway.ca_file: is no file: ",
+        ),
+        (
             'url = "https://g.example"\ntoken_env = "T"\nallow_plain_http = 1',
             "gateway.allow_plain_http: must be true or false, not the number 1",
         ),
     ],
 )
-def test_fault_of_the_gateway_is_told(faults: Faults, lines: str, fault: str) -> None:
+def test_fault_of_the_gateway_is_told(
+    faults: Faults, tmp_path: Path, lines: str, fault: str
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
     (told,) = faults(f"[gateway]\n{lines}\n{RECORD}")
     assert told.startswith(fault)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://ho st", "https://h:99999", "https://[::1", "https://xn--"]
+)
+def test_url_that_no_client_could_use_is_told_beside_the_other_faults(
+    faults: Faults, url: str
+) -> None:
+    told = faults(f'log_format = 1\n[gateway]\nurl = "{url}"\ntoken_file = "t"\n{RECORD}')
+    assert [each.partition(":")[0] for each in told] == ["log_format", "gateway.url"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "https://h",
+            "https://h:1",
+            "https://h:65535",
+            "https://[::1]",
+            "https://[fe80::1%25eth0]",
+        ),
+        *(
+            "https://bücher.example",
+            "https://h/typedrequest",
+            "HTTPS://H",
+            "https://h_x",
+            "https://h.",
+        ),
+    ],
+)
+async def test_url_that_is_taken_is_one_that_the_client_takes(load: Load, url: str) -> None:
+    settings = load(f'[gateway]\nurl = "{url}"\ntoken_file = "t"\n{RECORD}').gateway
+    await AsyncGatewayClient(settings.url, "gwc_token").aclose()
+
+
+@pytest.mark.parametrize("key", ["owner", "group"])
+@pytest.mark.parametrize("written", ["-1", "4294967295", "1" + "0" * 4000, '"' + "1" * 5000 + '"'])
+def test_number_that_no_user_can_have_is_told(faults: Faults, key: str, written: str) -> None:
+    (told,) = faults(f"{GATEWAY}{CERTIFICATE}{key} = {written}\n")
+    kind = "user" if key == "owner" else "group"
+    start = f"ownership[0].certificate.{key}: must be a {kind}'s number, from 0 to 4294967294, not "
+    assert told.startswith(start)
+    assert len(told) < 300
+
+
+def test_number_with_more_digits_than_python_reads_is_told(faults: Faults) -> None:
+    (told,) = faults(f"{GATEWAY}{RECORD}ttl = {'1' * 5000}\n")
+    assert told.endswith("/agent.toml: is no valid TOML: a number has too many digits")
 
 
 def test_password_in_the_url_is_not_shown(faults: Faults) -> None:

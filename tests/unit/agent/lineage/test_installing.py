@@ -155,6 +155,35 @@ def test_access_that_a_person_changed_is_set_again(lineage: Lineage, bundles: li
     assert modes(lineage.live.resolve())["privkey.pem"] == "0o600"
 
 
+def test_files_that_are_as_configured_have_no_other_access(
+    tmp_path: Path, lineage: Lineage, bundles: list[Bundle]
+) -> None:
+    assert not lineage.has_other_access
+    lineage.install(bundles[0])
+    assert not lineage.has_other_access
+    assert Lineage(tmp_path, HOSTNAME, FileAccess(owner=os.getuid() + 1)).has_other_access
+
+
+@pytest.mark.parametrize("name", ["privkey.pem", "chain.pem"])
+def test_file_with_another_mode_is_seen(lineage: Lineage, bundles: list[Bundle], name: str) -> None:
+    lineage.install(bundles[0])
+    (lineage.live / name).chmod(0o666)
+    assert lineage.has_other_access
+
+
+@pytest.mark.parametrize("combined", [True, False], ids=["wanted", "not-wanted"])
+def test_combined_file_that_came_or_went_is_seen(
+    tmp_path: Path, bundles: list[Bundle], combined: bool
+) -> None:
+    lineage = Lineage(tmp_path, HOSTNAME, FileAccess(combined=combined))
+    lineage.install(bundles[0])
+    if combined:
+        (lineage.live / "combined.pem").unlink()
+    else:
+        (lineage.live / "combined.pem").touch(0o600)
+    assert lineage.has_other_access
+
+
 @pytest.mark.parametrize(
     "hostname", ["../../etc", "a/b.example.com", "relay", "", ".", "A.example"]
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.agent.lineage import Lineage, Unusable
+from gateway.agent.version_files import is_key_withheld
 from gateway.client import Bundle, read_bundle
 from tests.lab.certificates import LabAuthority
 from tests.unit.agent.lineage.conftest import HOSTNAME
@@ -70,6 +71,7 @@ def test_named_pipe_in_a_files_place_holds_nothing_up(
     (lineage.live / "privkey.pem").unlink()
     os.mkfifo(lineage.live / "privkey.pem")
     assert reason(lineage)
+    assert not is_key_withheld(lineage.live)
 
 
 def test_huge_file_is_not_read_to_its_end(lineage: Lineage, bundles: list[Bundle]) -> None:
@@ -88,6 +90,18 @@ def test_version_that_is_gone_is_told(
         f"cannot open the folder {archive / version}: No such file or directory"
     )
     assert lineage.version is None
+
+
+def test_file_in_the_place_of_the_version_is_passed_by(
+    lineage: Lineage, archive: Path, bundles: list[Bundle]
+) -> None:
+    version = lineage.install(bundles[0])
+    (archive / version).rename(archive / "elsewhere")
+    (archive / version).touch()
+    assert reason(lineage) == f"cannot open the folder {archive / version}: Not a directory"
+    lineage.install(bundles[0])
+    assert lineage.read() == bundles[0]
+    assert (archive / version).is_file()
 
 
 def test_expired_pair_is_read_as_any_other(lineage: Lineage, authority: LabAuthority) -> None:

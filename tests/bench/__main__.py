@@ -1,0 +1,82 @@
+"""The program behind `scripts/bench`.
+
+Responsible for: the options, the table and the JSON line on standard output, and the exit status: 0
+when there is nothing to object to. How it goes is told on standard error.
+Must not: measure; each kind of bench has its module.
+Called by: `scripts/bench`.
+"""
+
+import argparse
+import json
+import sys
+
+from tests.bench import calls, soak
+from tests.bench.reporting import calls_table, soak_table
+from tests.bench.stock import MOST_HOLDINGS
+from tests.lab.ending import AskedToEnd, end_on_signals
+from tests.lab.process import LabFault
+
+_MOST_MINUTES = 120.0
+_FEWEST_HOLDINGS = 100
+
+
+def main() -> int:
+    """Run one bench; return the exit status."""
+    options = _read_options()
+    end_on_signals()
+    try:
+        if options.bench == "soak":
+            report = soak.soak(soak.Options(options.minutes, options.holdings, options.rate))
+            table = soak_table(report)
+        else:
+            report = calls.measure(
+                calls.Options(options.seconds, options.connections, options.holdings)
+            )
+            table = calls_table(report)
+    except AskedToEnd:
+        return 1
+    except LabFault as fault:
+        sys.stderr.write(f"bench: {fault}\n")
+        return 1
+    sys.stdout.write(f"{table}\n{json.dumps(report)}\n")
+    return 1 if report["faults"] else 0
+
+
+def _read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench",
+        description="Measure one gateway of a lab of its own (real Redis, BIND, Pebble), on "
+        "loopback; print a table and one JSON line; fail when there is something to object to.",
+    )
+    benches = parser.add_subparsers(dest="bench", required=True)
+    soaking = benches.add_parser("soak", help="a mixed load for minutes, over many holdings")
+    soaking.add_argument("--minutes", type=_between(0.01, _MOST_MINUTES), default=10.0)
+    soaking.add_argument("--rate", type=_between(1, 10_000), default=150.0, help="calls a second")
+    alone = benches.add_parser("calls", help="each kind of call alone, and its parts")
+    alone.add_argument("--seconds", type=_between(0.1, 60), default=3.0, help="of each kind")
+    alone.add_argument("--connections", type=_whole(1, 64), default=8)
+    for bench, holdings in ((soaking, 100_000), (alone, 1_000)):
+        bench.add_argument(
+            "--holdings", type=_whole(_FEWEST_HOLDINGS, MOST_HOLDINGS), default=holdings
+        )
+    return parser.parse_args()
+
+
+class _between:  # noqa: N801 (read as a function)
+    def __init__(self, least: float, most: float) -> None:
+        self._bounds = (least, most)
+
+    def __call__(self, text: str) -> float:
+        value = float(text)
+        if not self._bounds[0] <= value <= self._bounds[1]:
+            raise argparse.ArgumentTypeError("from {:g} to {:g}".format(*self._bounds))
+        return value
+
+
+class _whole(_between):  # noqa: N801 (read as a function)
+    def __call__(self, text: str) -> int:
+        return int(super().__call__(str(int(text))))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""Turns reports into the table for people and the line for programs. Called by `__main__`."""
+
+import os
+import platform
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+MEBI = 1 << 20
+
+
+def machine(loads: Sequence[float]) -> dict[str, object]:
+    """What the figures were measured on, and how busy it was meanwhile."""
+    return {
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        "loadAverage": round(statistics.mean(loads), 1) if loads else None,
+    }
+
+
+def soak_table(report: dict[str, Any]) -> str:
+    """One line for each kind of call, then what was watched, then the verdict."""
+    rows = [("call", "count", "p50 ms", "p95 ms", "p99 ms", "max ms", "failed")]
+    for kind, row in sorted(report["latency"].items()):
+        shown = (row["count"], row["p50Ms"], row["p95Ms"], row["p99Ms"], row["maxMs"])
+        rows.append((kind, *map(str, shown), str(row["failed"])))
+    lines = [_table(rows), ""]
+    lines += [
+        f"{point['second']:>5} s  {point['rssMiB']} MiB  {point['descriptors']} descriptors  "
+        f"{point['threads']} threads  {point['cpuShare']} CPU  load {point['load']:.1f}"
+        for point in report["course"]
+    ]
+    half = report["lastHalf"]
+    if half is not None:
+        lines.append(
+            f"last {half['seconds']} s: memory {half['memoryGrewKiB']:+} KiB of "
+            f"{half['memoryAllowedKiB']} allowed, descriptors {half['descriptorsGrew']:+}, "
+            f"threads {half['threadsGrew']:+}"
+        )
+    lines += [f"failed: {failure}" for failure in report["failures"]]
+    lines += [f"fault: {fault}" for fault in report["faults"]] or ["it stood the load"]
+    return "\n".join(lines)
+
+
+def calls_table(report: dict[str, Any]) -> str:
+    """One line for each kind of call and each part."""
+    rows = [("call", "calls/s", "p50 ms", "p95 ms", "p99 ms", "CPU ms", "Redis", "Redis µs", "DNS")]
+    for row in report["rows"]:
+        names = ("perSecond", "p50Ms", "p95Ms", "p99Ms", "cpuMs", "redis", "redisMicros", "dns")
+        rows.append((row["kind"], *("" if row[name] is None else str(row[name]) for name in names)))
+    lines = [_table(rows), *(f"failed: {failure}" for failure in report["failures"])]
+    return "\n".join([*lines, *(f"fault: {fault}" for fault in report["faults"])])
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
