@@ -61,9 +61,7 @@ def served(misled: Machine, liar: Liar) -> Machine:
 
 def _failures(ran: Ran) -> list[str]:
     """What the check finds wrong with this machine. The server that lies is no gateway."""
-    return [
-        line for line in ran.said if line[0] == "\u2717" and not line.startswith("\u2717 gateway")
-    ]
+    return [line for line in ran.said if line[0] == "✗" and not line.startswith("✗ gateway")]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +86,7 @@ def test_what_is_in_the_way_is_told_before_the_agent_fails_of_it(
         return
     told = _failures(served.run("check"))
     assert [line for line in told if str(path) in line]
-    assert all(" \u2192 " in line for line in told)
+    assert all(" → " in line for line in told)
     ran = served.once()
     assert ran.code == 1
     assert str(path) in ran.complaint

@@ -2,15 +2,23 @@
 
 import os
 import pwd
+import shutil
 import signal
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+import gateway.agent.clocks
+from gateway.agent.clocks import Clocks, Pace
 from gateway.agent.durable import DiskFault
 from gateway.agent.hook import Hook
-from gateway.agent.lock import Locked, WrongUser, agent_lock
+from gateway.agent.lock import Locked, LockLost, WrongUser, agent_lock
+from gateway.cli.agent import command
 from tests.integration.agent_files.apart import NOBODY, Apart
 from tests.lab.forks import run_command
 from tests.lab.process import wait_until
@@ -120,6 +128,74 @@ def test_one_folder_under_two_names_is_locked_once(tmp_path: Path, state_dir: Pa
     (tmp_path / "certificates").symlink_to(state_dir)
     with agent_lock(state_dir, tmp_path / "certificates"):
         pass
+
+
+@pytest.mark.parametrize(
+    "displace",
+    [
+        lambda folder: folder.rename(folder.with_name("moved")),
+        shutil.rmtree,
+        lambda folder: (folder / "agent.lock").unlink(),
+        lambda folder: shutil.copy(folder / "agent.lock", folder / "a").replace(
+            folder / "agent.lock"
+        ),
+    ],
+    ids=["moved", "removed", "unlocked", "replaced"],
+)
+@pytest.mark.parametrize("displaced", ["state", "certificates"])
+def test_lock_that_keeps_nobody_out_any_more_is_noticed(
+    tmp_path: Path, state_dir: Path, displaced: str, displace: Callable[[Path], Any]
+) -> None:
+    with agent_lock(state_dir, tmp_path / "certificates") as held:
+        held.demand()
+        displace(tmp_path / displaced)
+        with pytest.raises(LockLost, match=f"^{tmp_path / displaced}/agent.lock is not the file"):
+            held.demand()
+
+
+def test_lock_of_a_folder_that_has_another_name_too_is_no_other(
+    tmp_path: Path, state_dir: Path
+) -> None:
+    state_dir.mkdir()
+    (tmp_path / "other").symlink_to(state_dir)
+    with agent_lock(tmp_path / "other") as held:
+        held.demand()
+
+
+CONFIG = """\
+state_dir = "state"
+
+[gateway]
+url = "https://127.0.0.1:1"
+token_env = "TOKEN"
+
+[[ownership]]
+app_id = "a"
+hostname = "a.example.com"
+
+[ownership.record]
+value = "198.51.100.85"
+"""
+
+
+def _stay(config: Path) -> list[Any]:
+    """An agent that looks every 50 ms in place of every minute, until it ends by itself."""
+    quick: Any = partial(Clocks, pace=Pace(look_ms=50))
+    gateway.agent.clocks.Clocks = quick  # type: ignore[misc]
+    ran = CliRunner().invoke(command, ["--config", str(config)])
+    return [ran.exit_code, ran.output]
+
+
+def test_agent_whose_folder_is_moved_away_ends_with_a_sentence(tmp_path: Path) -> None:
+    config, state = tmp_path / "agent.toml", tmp_path / "state"
+    config.write_text(CONFIG)
+    staying = Apart(tmp_path, _stay, config)
+    wait_until((state / "state" / "a.example.com.json").exists, "the agent has begun")
+    state.rename(tmp_path / "moved")
+    code, output = staying.answer()
+    assert code == 1
+    assert f"{state}/agent.lock is not the file that this agent has locked" in output
+    assert "Traceback" not in output
 
 
 @pytest.fixture
