@@ -10,6 +10,7 @@ import pytest
 
 from gateway.certificates.sealing import load_keyring
 from gateway.config import load_settings
+from tests.integration.deploying.composing import read_compose
 from tests.lab.process import find_program
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +52,15 @@ def test_secrets_stay_when_they_are_there_already(tree: Path) -> None:
     before = contents(tree / EXAMPLES / "secrets")
     assert "nothing was changed" in make_secrets(tree)
     assert contents(tree / EXAMPLES / "secrets") == before
+
+
+def test_redis_for_good_keeps_as_much_as_this_one() -> None:
+    tried, for_good = (
+        read_compose(ROOT / file)["services"]["redis"]
+        for file in ("docker-compose.yml", "docs/examples/one/docker-compose.yml")
+    )
+    assert for_good == tried
+    assert "--appendfsync, always" in tried["command"]
 
 
 def test_gateway_accepts_its_configuration_and_keyring(tree: Path) -> None:

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-_KEY = re.compile(r"([A-Za-z0-9_.<-]+):(?: +(?:(&\w+)|([^&\s].*)))?")
+_KEY = re.compile(r"([A-Za-z0-9_.<-]+):(?: +(?:(&[\w-]+)|([^&\s].*)))?")
 _ITEM = re.compile(r"- +(\S.*)")
 
 
@@ -44,10 +44,12 @@ class _Reader:
         while self._is_at(indent):
             line = self._lines[self._at]
             found = _KEY.fullmatch(line[2])
-            if found is None or found[1] in table or "\t" in line[2]:
+            if found is None or found[1] in table:
                 raise NotPlain(line)
             self._at += 1
             key, name, text = found.groups()
+            if text and text[0] not in "\"'[{*" and ": " in text:
+                raise NotPlain(line)
             if key == "<<":
                 table = {**self._named[text.removeprefix("*")], **table}
             else:

@@ -57,5 +57,7 @@ def test_distribution_asks_for_what_the_base_install_has(metadata: Message) -> N
     }
 
 
-def test_distribution_offers_the_server_and_the_tools_as_extras(metadata: Message) -> None:
-    assert metadata.get_all("Provides-Extra") == ["server", "dev"]
+def test_distribution_offers_the_server_its_traces_and_the_tools_as_extras(
+    metadata: Message,
+) -> None:
+    assert metadata.get_all("Provides-Extra") == ["server", "traces", "dev"]

@@ -12,6 +12,8 @@ from tests.lab.process import find_program
 
 EXAMPLES = Path("docs/examples/systemd")
 UNITS = ["gateway.service", "gateway-worker.service"]
+BACKUP = "gateway-backup.service"
+TIMER = "gateway-backup.timer"
 MOST_EXPOSED = 2.0
 """Out of 10; systemd calls up to 4 "OK"."""
 
@@ -21,7 +23,7 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The units with a program that is there: systemd looks for it."""
     folder = tmp_path_factory.mktemp("units")
     program = Path(sys.executable).with_name("gateway")
-    for name in UNITS:
+    for name in (*UNITS, BACKUP, TIMER):
         text = (EXAMPLES / name).read_text()
         (folder / name).write_text(text.replace("/opt/gateway/bin/gateway", str(program)))
     return folder
@@ -37,10 +39,10 @@ def analyze(*arguments: str) -> str:
 
 
 def test_units_are_taken_by_systemd_without_a_word(units: Path) -> None:
-    assert analyze("verify", *(str(units / name) for name in UNITS)) == ""
+    assert analyze("verify", *(str(units / name) for name in (*UNITS, BACKUP, TIMER))) == ""
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", [*UNITS, BACKUP])
 def test_unit_is_hardly_exposed(units: Path, name: str) -> None:
     told = analyze("security", "--offline=true", "--no-pager", str(units / name))
     level = re.search(r"Overall exposure level for \S+: ([0-9.]+)", told)
