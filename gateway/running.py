@@ -41,7 +41,7 @@ GRACE_SECONDS: Final = 8.2
 seconds to answer an order, and an answer that nobody hears is an order that is placed twice; what
 is left of the 10 seconds after which Docker kills is for closing."""
 
-FLUSH_SECONDS: Final = 0.8
+FLUSH_SECONDS: Final = 1.0
 """How long the last spans may take to be sent, when all else has ended."""
 
 _NO_WATCHDOG_SECONDS: Final = 3600.0

@@ -49,7 +49,7 @@ SEND_SECONDS: Final = 5.0
 
 QUEUE: Final = 4096
 BATCH: Final = 512
-EVERY_MS: Final = 2_000
+EVERY_MS: Final = 1_000
 LONGEST_ATTRIBUTE: Final = 512
 _LONGEST_DETAIL: Final = 300
 _SCOPE: Final = "gateway"
@@ -252,7 +252,8 @@ class _Overheard(logging.Handler):
 
 def _refuse_redirect(answer: requests.Response, **_: object) -> None:
     # The library takes a redirect for success, and nothing arrives anywhere.
-    if answer.is_redirect:
+    if 300 <= answer.status_code < 400:
+        answer.close()
         raise requests.TooManyRedirects("it redirects elsewhere: traces.endpoint is to say where")
 
 

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from gateway import measures
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
@@ -114,23 +112,15 @@ def call(headers: Mapping[str, str], request_id: str, remote: str) -> Span:
     """A call to this gateway, below its caller's own span where the headers name one."""
     if _recorder is None:
         return NO_SPAN
-    attributes: Attributes = {
-        "gateway.request_id": request_id,
-        "client.address": remote,
-        "http.request.method": "POST",
-        "url.path": "/typedrequest",
-    }
-    return _recorder.call(measures.UNKNOWN, attributes, headers)
+    attributes: Attributes = {"gateway.request_id": request_id, "client.address": remote}
+    return _recorder.call("call", attributes, headers)
 
 
 def call_ended(span: Span, method: str, outcome: str) -> None:
-    """What was called is known, and what came of it, as `measures.call_ended` has them."""
-    if span is NO_SPAN:
-        return
-    known = method if method in measures.CALL_METHODS else measures.UNKNOWN
-    span.rename(known)
+    """What was called, one of the contract's methods or `unknown`, and its status or code."""
+    span.rename(method)
     fault = outcome if outcome in _OWN_FAULTS else ""
-    span.note({"rpc.method": known, "gateway.outcome": outcome}, fault=fault)
+    span.note({"rpc.method": method, "gateway.outcome": outcome}, fault=fault)
 
 
 def admitted(credential: str) -> None:

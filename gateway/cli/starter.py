@@ -66,6 +66,17 @@ allow_beyond_loopback = false
 # How many seconds after all hostnames were counted they are counted again.
 census_seconds = 60
 
+[traces]
+# Where an OpenTelemetry collector takes traces (OTLP over HTTP); without this line there are none.
+#endpoint = "http://127.0.0.1:4318"
+service_name = "gateway"
+# The share of calls, and of the worker's turns, that is traced.
+sample = 1.0
+# A file with headers that the collector wants, one a line: Authorization: Bearer ...
+#headers_file = "trace-headers"
+# PEM file, for a collector whose HTTPS certificate the system does not know.
+#ca_bundle = "collector.pem"
+
 [audit]
 # About how many entries of the audit trail are kept in Redis, the newest; 0 keeps none.
 entries = 100000

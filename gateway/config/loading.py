@@ -50,6 +50,7 @@ _PATHS = (
     *(("http", key) for key in ("certificate_file", "key_file", "client_ca_file")),
 )
 _MAX_FILE_BYTES = 1 << 20
+_TRACE_PACKAGES = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
 _TRACE_LIBRARIES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
 
 
@@ -262,7 +263,7 @@ class _Loading:
 
     def _check_trace_libraries(self, settings: Settings) -> None:
         if settings.traces.endpoint is not None and not _has_trace_libraries():
-            said = "needs libraries that are not installed: pip install 'gateway[traces]'"
+            said = f"needs libraries that are not installed: pip install {_TRACE_PACKAGES}"
             self._fault(("traces", "endpoint"), said)
 
     def _drop_unknown_keys(self, table: dict[str, Any]) -> None:

@@ -131,9 +131,10 @@ def _tell_end(
     span: tracing.Span,
 ) -> None:
     """Say how a call ended: the one place where it is logged, counted and traced."""
-    method = measures.UNKNOWN if envelope is None else envelope.method
+    called = measures.UNKNOWN if envelope is None else envelope.method
+    method = called if called in measures.CALL_METHODS else measures.UNKNOWN
     # An unknown method's name is any text: a token by mistake, escapes for a terminal.
-    shown = method if method in {measures.UNKNOWN, *measures.CALL_METHODS} else quoted(method)
+    shown = method if called == method else quoted(called)
     milliseconds = round(seconds * 1000, 1)
     if isinstance(refusal, ShutOut):
         outcome = refusal.code  # no line for each, nor a span: they come by the thousand

@@ -1,5 +1,6 @@
 """The lock files say the same of the same package, fit the project, and name no address."""
 
+import itertools
 import re
 import tomllib
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ def test_lock_is_part_of_the_next_larger_one(smaller: str, larger: str) -> None:
     [
         (BASE_LOCK, PROJECT["dependencies"]),
         (SERVER_LOCK, [*PROJECT["dependencies"], *EXTRAS["server"]]),
-        (DEV_LOCK, [*PROJECT["dependencies"], *EXTRAS["server"], *EXTRAS["dev"]]),
+        (DEV_LOCK, [*PROJECT["dependencies"], *itertools.chain(*EXTRAS.values())]),
     ],
     ids=[BASE_LOCK, SERVER_LOCK, DEV_LOCK],
 )
@@ -69,8 +70,13 @@ def test_lock_fits_the_ranges_of_the_project(lock: str, ranges: list[str]) -> No
     assert unmet == []
 
 
-def test_tools_come_with_the_server() -> None:
-    assert "gateway[server]" in EXTRAS["dev"]
+def test_tools_come_with_the_server_and_its_traces() -> None:
+    assert "gateway[server,traces]" in EXTRAS["dev"]
+
+
+def test_server_comes_without_what_only_traces_take() -> None:
+    asked_by_traces = {Requirement(each).name for each in EXTRAS["traces"]}
+    assert asked_by_traces.isdisjoint(read_lock(SERVER_LOCK))
 
 
 def test_base_lock_holds_no_package_that_only_the_server_asks_for() -> None:

@@ -50,6 +50,8 @@ def test_no_value_is_named_since_it_may_be_a_secret(load: Load) -> None:
         '[http]\nlisten = "127.0.0.1:8054"\n',
         "[http]\nconnections = 7\n",
         '[metrics]\nlisten = "127.0.0.1:9153"\n',
+        '[traces]\nendpoint = "http://127.0.0.1:4318"\n',
+        "[traces]\nsample = 0.5\n",
     ],
 )
 def test_shared_redis_and_listeners_need_a_restart(load: Load, text: str) -> None:

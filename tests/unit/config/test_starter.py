@@ -18,6 +18,7 @@ TABLES: tuple[Location, ...] = (
     ("redis",),
     ("log",),
     ("metrics",),
+    ("traces",),
     ("audit",),
     ("zones", 0),
     ("zones", 0, "tsig"),
@@ -53,6 +54,7 @@ def test_starter_is_valid_as_it_is(load: Load) -> None:
 def test_starter_is_valid_with_every_setting_taken_over(load: Load, tmp_path: Path) -> None:
     (tmp_path / "tsig-secret").write_text(SECRET_BASE64)
     (tmp_path / "eab-hmac-key").write_text("a" * 32)
+    (tmp_path / "trace-headers").write_text("Authorization: Bearer of-a-collector")
     text = uncommented(starter_text(TOKEN_SHA256)).replace("ca_bundle = ", "#")
     # The other way to have TLS.
     text = text.replace("\ncertificate_file = ", "\n#").replace("\nkey_file = ", "\n#")
