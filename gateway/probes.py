@@ -47,6 +47,7 @@ def parts_of(gateway: Gateway) -> list[Part]:
 def _redis_probe(gateway: Gateway) -> Callable[[], Awaitable[None]]:
     async def probe() -> None:
         await gateway.store.ping()
+        await gateway.store.demand_writable()
         # A process without a worker has no other occasion.
         await gateway.clock.sync()
         try:

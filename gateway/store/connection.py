@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from redis.exceptions import NoScriptError, RedisError
 
 from gateway.store.faults import StoreRefused, StoreUnavailable, judged
-from gateway.store.keys import KEYRING_KEY
+from gateway.store.keys import KEYRING_KEY, PROBE_KEYS
 from gateway.store.places import Kind, read_place
 from gateway.store.routing import Errand, Router
 
@@ -75,6 +75,20 @@ class Store:
     async def ping(self) -> None:
         """Whether every part of Redis answers."""
         await self._router.probe()
+
+    async def demand_writable(self) -> None:
+        """Whether writes are taken: as they are not without disk, replicas or memory.
+
+        Writes nothing: it asks to set keys that are there only, and none of them ever is. Some for
+        all nodes of a Cluster.
+
+        Raises:
+            StoreUnavailable, StoreRefused: writes are not taken, and why.
+        """
+        errands = [Errand(key, (("SET", key, "", "XX"),)) for key in PROBE_KEYS]
+        await self._router.run(errands)
+        for errand in errands:
+            _answer(errand)
 
     async def time_ms(self) -> int:
         """Redis's own clock, in epoch milliseconds; of several servers always that of the same."""

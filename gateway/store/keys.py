@@ -50,6 +50,8 @@ ALL_KEYS = "gw:*"
 """The pattern of everything that the gateway keeps."""
 CENSUS_KEY = "gw:census"
 CENSUS_TURN_KEY = "gw:census-turn"
+PROBE_KEYS = tuple(f"gw:{{h{bucket}}}:probe" for bucket in range(0, BUCKETS, 16))
+"""Never there: whether they could be set tells whether writes are taken (`Store`)."""
 HOST_KEYS = "gw:{h*}:host:*"
 """The pattern (of Redis's own kind) of all documents' keys; braces mean nothing in one."""
 ACCOUNT_KEYS = "gw:account:*"

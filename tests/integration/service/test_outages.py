@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+import redis
 
 from tests.integration.service.calling import CONTEXT, GET, NO_TLS, SYNC, World
 from tests.lab.lab import Lab, LabOptions, running_lab
@@ -76,6 +77,18 @@ def test_redis_away_is_unavailable_and_unready_until_it_is_back(
         own_lab.redis.start()
     wait_until(lambda: is_ready(own_lab), "ready again")
     assert mine.publish(ADDRESS)["status"] == "managed-unchanged"
+
+
+def test_redis_that_takes_no_writes_is_unready_until_it_does(own_lab: Lab) -> None:
+    with redis.Redis.from_url(own_lab.redis.url) as connection:
+        connection.config_set("min-replicas-to-write", 1)
+        try:
+            wait_until(lambda: readiness(own_lab)[0] == 503, "unready")
+            assert "NOREPLICAS" in part(own_lab, "redis")["detail"]
+        finally:
+            connection.config_set("min-replicas-to-write", 0)
+        wait_until(lambda: is_ready(own_lab), "ready again")
+        assert list(connection.scan_iter(match="*:probe")) == []
 
 
 def test_redis_that_hangs_is_answered_in_time(own_lab: Lab, own_world: World) -> None:
