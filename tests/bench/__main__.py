@@ -30,7 +30,13 @@ def main() -> int:
             table = soak_table(report)
         else:
             report = calls.measure(
-                calls.Options(options.seconds, options.connections, options.holdings)
+                calls.Options(
+                    # In their order: what replaces records comes after what expects them.
+                    [kind for kind in calls.KINDS if kind in (options.kind or calls.KINDS)],
+                    options.seconds,
+                    options.connections,
+                    options.holdings,
+                )
             )
             table = calls_table(report)
     except AskedToEnd:
@@ -54,7 +60,10 @@ def _read_options() -> argparse.Namespace:
     soaking.add_argument("--rate", type=_between(1, 10_000), default=150.0, help="calls a second")
     alone = benches.add_parser("calls", help="each kind of call alone, and its parts")
     alone.add_argument("--seconds", type=_between(0.1, 60), default=3.0, help="of each kind")
-    alone.add_argument("--connections", type=_whole(1, 64), default=8)
+    alone.add_argument("--connections", type=_whole(2, 64), default=8)
+    alone.add_argument(
+        "--kind", choices=calls.KINDS, action="append", help="this one only (repeatable)"
+    )
     for bench, holdings in ((soaking, 100_000), (alone, 1_000)):
         bench.add_argument(
             "--holdings", type=_whole(_FEWEST_HOLDINGS, MOST_HOLDINGS), default=holdings

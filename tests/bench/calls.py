@@ -10,6 +10,7 @@ import re
 import sys
 import time
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from tests.bench.reporting import machine
 from tests.bench.soak import ground_of, running_gateway
 from tests.bench.stock import Stock
 from tests.bench.stocking import stock_up
-from tests.bench.tally import Tally, latency_of
+from tests.bench.tally import Tally, latency_of, latency_of_all
 from tests.bench.watching import cpu_seconds
 from tests.lab.gateway import GatewayProcess
 from tests.lab.lab import Lab, LabOptions, running_lab
@@ -44,8 +45,9 @@ _OWN_COMMANDS = 1
 
 @dataclass(frozen=True)
 class Options:
-    """What is told: `seconds` of each kind, over so many connections in all."""
+    """What is told: `seconds` of each of these kinds, over so many connections in all."""
 
+    kinds: Sequence[str]
     seconds: float
     connections: int
     holdings: int
@@ -100,7 +102,7 @@ def measure(options: Options) -> dict[str, Any]:
         stocked = stock_up(lab, stock, gateway.url, renewals=0, within_seconds=1)
         ground = ground_of(lab, gateway, stocked)
         meter = _Meter(lab, gateway, metrics_port)
-        for kind in KINDS:
+        for kind in options.kinds:
             sys.stderr.write(f"bench: {kind}\n")
             _run(ground, options, kind, _WARM_SECONDS, "warm")
             before = meter.read()
@@ -143,7 +145,7 @@ def _run(
 def _row(kind: str, tally: Tally, before: _Spent, after: _Spent, seconds: float) -> dict[str, Any]:
     """The figures of one kind; its errands may be several calls, which all count."""
     count = max(tally.calls, 1)
-    latency = latency_of([each for some in tally.seconds.values() for each in some] or [0.0])
+    latency = latency_of_all(tally) or latency_of([0.0])
     commands = after.redis_commands - before.redis_commands - _OWN_COMMANDS
     micros = after.redis_micros - before.redis_micros
     return {

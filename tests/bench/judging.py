@@ -1,23 +1,23 @@
-"""Judges what was seen of a process under load: pure.
+"""Judges what was seen of a process under load: pure. Only the last half of a run is looked at.
 
-Memory is *flat* when the trend of the last half of the run, over that half, is a rise of no more
-than `FLAT_SHARE` of the resident memory, or `FLAT_BYTES` where that is more: the first half is for
-caches, pools and the allocator to fill. The trend is the median of the slopes between all pairs of
-samples (Theil and Sen), which neither a peak nor a saw-tooth moves. Open descriptors and threads
-are judged by the same trend, against `FLAT_COUNT`: work under way opens and closes some.
+The first half is for caches, pools and the allocator to fill.
+
+What leaks never goes, while all else comes and goes with the work under way. So of memory, open
+descriptors and threads the *least* of the last quarter is compared with the least of the quarter
+before. It may be higher by `FLAT_SHARE` of the memory, or `FLAT_BYTES` where that is more, and by
+`FLAT_COUNT` descriptors or threads: a pool grows when more calls than ever come together.
 
 Called by `soak`; its tests state the rules by example.
 """
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
-FLAT_SHARE = 0.02
-FLAT_BYTES = 2 << 20
-FLAT_COUNT = 2.0
+FLAT_SHARE = 0.01
+FLAT_BYTES = 1 << 20
+FLAT_COUNT = 5
 FEWEST_SAMPLES = 4
+"""In each of the two quarters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,44 +32,31 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Trends:
-    """The trends of a run's last half, as the rise within that half; `seconds` is its length."""
+class Rises:
+    """By how much the least of each is higher in the last quarter, which is `seconds` long."""
 
     seconds: float
-    rss_bytes: float
+    rss_bytes: int
     rss_allowed: float
-    descriptors: float
-    threads: float
+    descriptors: int
+    threads: int
 
 
-def trends(samples: Sequence[Sample]) -> Trends | None:
-    """The trends; None with too few samples to tell any."""
-    if not samples:
+def rises(samples: Sequence[Sample]) -> Rises | None:
+    """The rises; None with too few samples to tell any."""
+    quarter = len(samples) // 4
+    if quarter < FEWEST_SAMPLES:
         return None
-    middle = (samples[0].at + samples[-1].at) / 2
-    half = [sample for sample in samples if sample.at >= middle]
-    if len(half) < FEWEST_SAMPLES:
-        return None
-    times = [sample.at for sample in half]
-    resident = statistics.median(sample.rss_bytes for sample in half)
-    return Trends(
-        seconds=times[-1] - times[0],
-        rss_bytes=rise(times, [sample.rss_bytes for sample in half]),
-        rss_allowed=max(FLAT_BYTES, FLAT_SHARE * resident),
-        descriptors=rise(times, [sample.descriptors for sample in half]),
-        threads=rise(times, [sample.threads for sample in half]),
+    before, last = samples[-2 * quarter : -quarter], samples[-quarter:]
+    least = min(sample.rss_bytes for sample in before)
+    return Rises(
+        seconds=last[-1].at - last[0].at,
+        rss_bytes=min(sample.rss_bytes for sample in last) - least,
+        rss_allowed=max(FLAT_BYTES, FLAT_SHARE * least),
+        descriptors=min(sample.descriptors for sample in last)
+        - min(sample.descriptors for sample in before),
+        threads=min(sample.threads for sample in last) - min(sample.threads for sample in before),
     )
-
-
-def rise(times: Sequence[float], values: Sequence[float]) -> float:
-    """By how much values rise from the first to the last time, by their trend."""
-    points = list(zip(times, values, strict=True))
-    slopes = [
-        (later[1] - earlier[1]) / (later[0] - earlier[0])
-        for earlier, later in combinations(points, 2)
-        if later[0] > earlier[0]
-    ]
-    return statistics.median(slopes) * (times[-1] - times[0]) if slopes else 0.0
 
 
 def faults_of(samples: Sequence[Sample], failed: int, calls: int) -> list[str]:
@@ -79,18 +66,17 @@ def faults_of(samples: Sequence[Sample], failed: int, calls: int) -> list[str]:
         faults.append("no call was answered")
     if failed:
         faults.append(f"{failed} of {calls} calls were not answered as they should be")
-    seen = trends(samples)
+    seen = rises(samples)
     if seen is None:
         return [*faults, "there are too few samples to judge memory and descriptors by"]
     if seen.rss_bytes > seen.rss_allowed:
         faults.append(
-            f"memory grew by {seen.rss_bytes / 1024:.0f} KiB in the last {seen.seconds:.0f} s, "
+            f"memory grew by {seen.rss_bytes // 1024} KiB within {seen.seconds:.0f} s, "
             f"{seen.rss_allowed / 1024:.0f} KiB are allowed"
         )
-    for what, grown in (("descriptors", seen.descriptors), ("threads", seen.threads)):
+    for what, grown in (("open descriptors", seen.descriptors), ("threads", seen.threads)):
         if grown > FLAT_COUNT:
             faults.append(
-                f"open {what} grew by {grown:.1f} in the last {seen.seconds:.0f} s, "
-                f"{FLAT_COUNT:.0f} are allowed"
+                f"{what} grew by {grown} within {seen.seconds:.0f} s, {FLAT_COUNT} are allowed"
             )
     return faults

@@ -67,11 +67,14 @@ class Lane:
         self._wire = Wire(ground.port)
         self._mine = range(number, ground.stock.holdings, lanes)
         self._addresses: dict[int, str] = {}
-        self._replaced = number
+        self._turn = 0
         self._lanes = lanes
         self.chance = random.Random(f"{seed} {number}")  # noqa: S311 (to be repeatable)
+        # Begun anywhere, so that a lane before this one has hardly left the same address.
+        self._replaced = number + lanes * self.chance.randrange(1 << 20)
         self.errands: dict[str, Callable[[], Awaitable[None]]] = {
             "get ready": self.get_ready,
+            "get next": self.get_next,
             "sync unchanged": self.sync_unchanged,
             "sync replace": self.sync_replace,
             "context": self.context,
@@ -89,6 +92,12 @@ class Lane:
     async def get_ready(self) -> None:
         number = self._any()
         await self._client_call("get ready", GET, number, "ready")
+
+    async def get_next(self) -> None:
+        """One hostname after the other, for what remembers each."""
+        number = self._mine[self._turn % len(self._mine)]
+        self._turn += 1
+        await self._client_call("get next", GET, number, "ready")
 
     async def sync_unchanged(self) -> None:
         number = self._any()

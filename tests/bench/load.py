@@ -9,6 +9,7 @@ Must not: judge. Called by `soak` and `calls`.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import multiprocessing
 import queue
 import signal
@@ -34,7 +35,10 @@ _STOP_SECONDS = 40.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What callers do: errands by weight, for how long, and how many a second in all (0: any)."""
+    """What callers do: errands by weight, for how long, and how many a second in all (0: any).
+
+    `most_each`: how many errands each lane runs, at the most (0: any number).
+    """
 
     weights: Mapping[str, int]
     seconds: float
@@ -42,6 +46,7 @@ class Plan:
     processes: int
     lanes_each: int
     seed: str
+    most_each: int = 0
 
     @property
     def lanes(self) -> int:
@@ -84,10 +89,11 @@ class Callers:
 @contextmanager
 def calling(ground: Ground, plan: Plan) -> Iterator[Callers]:
     """Callers at work beside the block; whoever is not done at its end is stopped."""
-    spawning = multiprocessing.get_context("spawn")
-    reports: Queue[Tally | None] = spawning.Queue()
+    # Forked, with one thread here: a fresh interpreter would read all modules beside the load.
+    forking = multiprocessing.get_context("fork")
+    reports: Queue[Tally | None] = forking.Queue()
     processes: list[BaseProcess] = [
-        spawning.Process(target=_call, args=(ground, plan, number, reports), daemon=True)
+        forking.Process(target=_call, args=(ground, plan, number, reports), daemon=True)
         for number in range(plan.processes)
     ]
     for process in processes:
@@ -102,8 +108,9 @@ def calling(ground: Ground, plan: Plan) -> Iterator[Callers]:
 
 
 def _call(ground: Ground, plan: Plan, process: int, reports: Queue[Tally | None]) -> None:
-    # ^C reaches the whole group; whoever started this process ends it.
+    # ^C reaches the whole group; whoever started this process ends it, by SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     asyncio.run(_run_lanes(ground, plan, process, reports))
     reports.put(None)
     reports.close()
@@ -148,7 +155,10 @@ async def _run(lane: Lane, plan: Plan, end: float) -> None:
     names, weights = list(plan.weights), list(plan.weights.values())
     pause = plan.lanes / plan.rate if plan.rate else 0.0
     next_at = time.monotonic() + lane.chance.random() * pause
-    while (now := time.monotonic()) < end:
+    for done in itertools.count():
+        now = time.monotonic()
+        if now >= end or 0 < plan.most_each <= done:
+            return
         if now < next_at:
             await asyncio.sleep(min(next_at, end) - now)
             if next_at > end:

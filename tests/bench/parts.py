@@ -5,14 +5,16 @@ Measured as calls are: by as many connections, from as many processes. Called by
 
 import asyncio
 import multiprocessing
+import signal
 import time
 from dataclasses import dataclass
 
 import dns.message
 import dns.rdatatype
-import dns.tsig
 
+from tests.bench.zones import signing_key
 from tests.lab.bind import BindPair
+from tests.lab.ports import LOOPBACK
 
 _LIMIT_SECONDS = 10.0
 
@@ -29,13 +31,13 @@ class Part:
 
 def redis_ping(port: int) -> Part:
     """The least that Redis can be asked."""
-    return Part("Redis PING", ("127.0.0.1", port), b"PING\r\n", is_dns=False)
+    return Part("Redis PING", (LOOPBACK, port), b"PING\r\n", is_dns=False)
 
 
 def dns_query(bind: BindPair, hostname: str) -> Part:
     """What the gateway asks to see a name: a signed ANY query over TCP."""
     question = dns.message.make_query(hostname, dns.rdatatype.ANY)
-    question.use_tsig(dns.tsig.Key(bind.tsig.name, bind.tsig.secret_base64, bind.tsig.algorithm))
+    question.use_tsig(signing_key(bind))
     message = question.to_wire()
     framed = len(message).to_bytes(2, "big") + message
     return Part("BIND query, signed", bind.primary, framed, is_dns=True)
@@ -43,9 +45,14 @@ def dns_query(bind: BindPair, hostname: str) -> Part:
 
 def ask(part: Part, seconds: float, processes: int, connections: int) -> list[float]:
     """How long each answer took, in seconds."""
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+    with multiprocessing.get_context("fork").Pool(processes, _end_by_default) as pool:
         arguments = [(part, seconds, connections // processes)] * processes
         return [each for some in pool.starmap(_ask, arguments) for each in some]
+
+
+def _end_by_default() -> None:
+    """The pool ends its processes by SIGTERM, which means something else in the program."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _ask(part: Part, seconds: float, connections: int) -> list[float]:

@@ -31,12 +31,12 @@ def soak_table(report: dict[str, Any]) -> str:
         f"{point['threads']} threads  {point['cpuShare']} CPU  load {point['load']:.1f}"
         for point in report["course"]
     ]
-    half = report["lastHalf"]
-    if half is not None:
+    last = report["lastQuarter"]
+    if last is not None:
         lines.append(
-            f"last {half['seconds']} s: memory {half['memoryGrewKiB']:+} KiB of "
-            f"{half['memoryAllowedKiB']} allowed, descriptors {half['descriptorsGrew']:+}, "
-            f"threads {half['threadsGrew']:+}"
+            f"the least of the last {last['seconds']} s against the quarter before: memory "
+            f"{last['memoryGrewKiB']:+} KiB of {last['memoryAllowedKiB']} allowed, descriptors "
+            f"{last['descriptorsGrew']:+}, threads {last['threadsGrew']:+}"
         )
     lines += [f"failed: {failure}" for failure in report["failures"]]
     lines += [f"fault: {fault}" for fault in report["faults"]] or ["it stood the load"]

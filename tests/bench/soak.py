@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.bench.judging import Sample, faults_of, trends
+from tests.bench.judging import Sample, faults_of, rises
 from tests.bench.lanes import Ground
 from tests.bench.load import Callers, Plan, calling
 from tests.bench.logs import LogCount, count_log
 from tests.bench.reporting import MEBI, machine
 from tests.bench.stock import Stock
 from tests.bench.stocking import Stocked, count_renewed, stock_up
-from tests.bench.tally import Tally, latency_of
+from tests.bench.tally import Tally, latency_of, latency_of_all
 from tests.bench.watching import look_at
 from tests.lab.gateway import GatewayProcess, start_gateway
 from tests.lab.lab import Lab, LabOptions, running_lab
@@ -41,9 +41,13 @@ MIX = {
 PROCESSES = 2
 LANES_EACH = 8
 
+_WARM_CALLS = 17_000
+"""More than the hand-outs that a gateway remembers (`gateway.store.trail`): its largest memory."""
+
+_WARM_SECONDS = 300.0
 _MOST_RENEWALS = 60
 _LOOKS = 120
-_SHORTEST_PAUSE_SECONDS = 0.2
+_SHORTEST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 5.0
 _COURSE_POINTS = 10
 _TELL_SECONDS = 5.0
@@ -79,6 +83,7 @@ class Seen:
     loads: list[float] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     faults: list[str] = field(default_factory=list)
+    untold: Tally = field(default_factory=Tally)
     told_at: float = 0.0
 
 
@@ -94,8 +99,12 @@ def soak(options: Options) -> dict[str, object]:
             renewals=options.renewals,
             within_seconds=options.seconds,
         )
-        _tell(f"stocked in {stocked.seconds:.0f} s; the load begins")
-        seen = _watch(gateway, ground_of(lab, gateway, stocked), _plan(options), options)
+        _tell(f"stocked in {stocked.seconds:.0f} s; warming up")
+        ground = ground_of(lab, gateway, stocked)
+        warmed = _warm_up(ground, options)
+        _tell(f"warm after {warmed.calls} calls; the load begins")
+        seen = _watch(gateway, ground, _plan(options), options)
+        seen.tally.add(warmed)
         renewed = count_renewed(lab, stock, options.renewals)
         logged = count_log(gateway.process.log_file)
         others = {
@@ -109,11 +118,13 @@ def soak(options: Options) -> dict[str, object]:
 def running_gateway(lab: Lab) -> Iterator[tuple[GatewayProcess, int]]:
     """A gateway that counts what callers do as one in production, within limits that let all by.
 
-    Its figures are shown, at the port that comes with it; so it takes the census too.
+    Its figures are shown, at the port that comes with it, and the census begins again as soon as it
+    has ended: a minute's pause would leave too few of them in a quarter of a run to judge by.
     """
     metrics_port = free_port()
     environ = {
         "GATEWAY_METRICS__LISTEN": f"{LOOPBACK}:{metrics_port}",
+        "GATEWAY_METRICS__CENSUS_SECONDS": "1",
         "GATEWAY_LOG__FORMAT": "json",
         "GATEWAY_LIMITS__CALLS_PER_MINUTE": "1000000",
         "GATEWAY_LIMITS__UNAUTHENTICATED_PER_MINUTE": "1000000",
@@ -135,6 +146,20 @@ def ground_of(lab: Lab, gateway: GatewayProcess, stocked: Stocked) -> Ground:
 def _plan(options: Options) -> Plan:
     lanes_each = min(LANES_EACH, options.holdings // PROCESSES)
     return Plan(MIX, options.seconds, options.rate, PROCESSES, lanes_each, seed="soak")
+
+
+def _warm_up(ground: Ground, options: Options) -> Tally:
+    """Fill what the gateway remembers of each hostname, up to its bound, before it is watched."""
+    lanes_each = min(LANES_EACH, options.holdings // PROCESSES)
+    calls_each = min(_WARM_CALLS, options.holdings) // (PROCESSES * lanes_each) + 1
+    each_once = {"get next": 1}
+    plan = Plan(each_once, _WARM_SECONDS, 0, PROCESSES, lanes_each, "warm", calls_each)
+    tally = Tally()
+    with calling(ground, plan) as callers:
+        while not (callers.is_over or callers.died):
+            time.sleep(_SHORTEST_PAUSE_SECONDS)
+            tally.add(callers.collect())
+    return tally
 
 
 def _watch(gateway: GatewayProcess, ground: Ground, plan: Plan, options: Options) -> Seen:
@@ -162,6 +187,7 @@ def _look(
 ) -> None:
     tally = callers.collect()
     seen.tally.add(tally)
+    seen.untold.add(tally)
     if not (is_within and gateway.process.is_running):
         return
     sample = look_at(gateway.pid)
@@ -170,12 +196,10 @@ def _look(
     seen.loads.append(os.getloadavg()[0])
     if past < seen.told_at + _TELL_SECONDS:
         return
-    seen.told_at = past
-    every = [seconds for each in tally.seconds.values() for seconds in each]
-    shown = "no call"
-    if every:
-        latency = latency_of(every)
+    shown, latency = "no call", latency_of_all(seen.untold)
+    if latency is not None:
         shown = f"{latency.count} calls, p50 {latency.p50:.1f} ms, p99 {latency.p99:.1f} ms"
+    seen.told_at, seen.untold = past, Tally()
     _tell(
         f"{past:5.0f} s: {sample.rss_bytes / MEBI:.1f} MiB, {sample.descriptors} descriptors, "
         f"{sample.threads} threads; {shown}; {seen.tally.all_failed} failed"
@@ -191,10 +215,11 @@ def _report(
     others: dict[str, float],
 ) -> dict[str, object]:
     tally = seen.tally
+    paced = tally.calls - len(tally.seconds.get("get next", ()))
     faults = [*seen.faults, *faults_of(seen.samples, tally.all_failed, tally.calls)]
     if logged.errors:
         faults.append(f"the gateway logged {sum(logged.errors.values())} errors")
-    found = trends(seen.samples)
+    found = rises(seen.samples)
     return {
         "bench": "soak",
         "machine": machine(seen.loads),
@@ -204,7 +229,7 @@ def _report(
         "stockedInSeconds": round(stocked.seconds, 1),
         "redisBytesPerHolding": stocked.redis_bytes // options.holdings,
         "calls": tally.calls,
-        "callsPerSecond": round(tally.calls / options.seconds, 1),
+        "callsPerSecond": round(paced / options.seconds, 1),
         "failed": tally.all_failed,
         "failures": tally.failures,
         "latency": {
@@ -214,17 +239,26 @@ def _report(
         "reissues": latency_of(tally.reissues).as_json() if tally.reissues else None,
         "renewals": {"due": options.renewals, "done": renewed},
         "course": _course(seen),
-        "lastHalf": None
+        "lastQuarter": None
         if found is None
         else {
             "seconds": round(found.seconds, 1),
-            "memoryGrewKiB": round(found.rss_bytes / 1024, 1),
-            "memoryAllowedKiB": round(found.rss_allowed / 1024, 1),
-            "descriptorsGrew": round(found.descriptors, 1),
-            "threadsGrew": round(found.threads, 1),
+            "memoryGrewKiB": found.rss_bytes // 1024,
+            "memoryAllowedKiB": int(found.rss_allowed) // 1024,
+            "descriptorsGrew": found.descriptors,
+            "threadsGrew": found.threads,
         },
         "logged": {"errors": logged.errors, "warnings": logged.warnings},
         "othersMiB": {name: round(size, 1) for name, size in others.items()},
+        "samples": [
+            (
+                round(each.at - seen.samples[0].at, 1),
+                each.rss_bytes // 1024,
+                each.descriptors,
+                each.threads,
+            )
+            for each in seen.samples
+        ],
         "faults": faults,
     }
 
@@ -248,7 +282,9 @@ def _course(seen: Seen) -> list[dict[str, object]]:
                 "descriptors": last.descriptors,
                 "threads": last.threads,
                 "cpuShare": round((last.cpu_seconds - first.cpu_seconds) / elapsed, 2),
-                "load": seen.loads[part][-1],
+                "load": round(seen.loads[part][-1], 1),
+                "calls": tally.calls,
+                "failed": tally.all_failed,
                 "p99Ms": {
                     kind: round(latency_of(seconds).p99, 1)
                     for kind, seconds in tally.seconds.items()

@@ -12,27 +12,18 @@ Called by `soak` and `calls`.
 
 import json
 import secrets
-import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import dns.message
-import dns.name
-import dns.query
-import dns.rcode
-import dns.rdatatype
-import dns.tsig
-import dns.update
 from redis import Redis
 
 from gateway.certificates.binding import KEY_PURPOSE, key_binding
 from gateway.certificates.sealing import Keyring, load_keyring
-from gateway.contract.names import AppId, ClientId, Hostname
+from gateway.contract.names import Hostname
 from gateway.dns.marker import MarkerKey, Markers
 from gateway.dns.owner import Owner
-from gateway.dns.records import A, address_rdata, txt_rdata
 from gateway.store import keys
 from gateway.store.documents import Holder
 from gateway.wiring import MARKER_PURPOSE
@@ -44,17 +35,13 @@ from tests.bench.stock import (
     address,
     client_id,
     suffix,
-    zone_of,
 )
+from tests.bench.zones import fill_zones, owner_of
 from tests.integration.service.calling import PROVISION, Caller, Ownership, spec
-from tests.lab.bind import BindPair
 from tests.lab.lab import Lab
 from tests.lab.process import wait_until
 
 _DOCUMENTS_AT_ONCE = 500
-_NAMES_AT_ONCE = 400
-"""In one UPDATE: about 45 of the 64 KiB that a message may have."""
-
 _DAY_MS = 24 * 3_600_000
 _LIMIT_SECONDS = 60.0
 _UNSETTLED = ("issuance", "debts", "lease")
@@ -86,7 +73,7 @@ def stock_up(lab: Lab, stock: Stock, url: str, *, renewals: int, within_seconds:
         for some in _batches(others, _DOCUMENTS_AT_ONCE):
             model.copy_to(some, renewals, within_seconds)
         redis_bytes = _memory(redis) - before
-    _fill_zones(lab.bind, stock, _markers(keyring))
+    fill_zones(lab.bind, stock, _markers(keyring))
     return Stocked(stock, tokens, time.monotonic() - began, redis_bytes)
 
 
@@ -109,11 +96,6 @@ def _provision(admin: Caller, client: int) -> str:
     return token
 
 
-def _owner(stock: Stock, number: int) -> Owner:
-    holder = ClientId(client_id(stock.client_of(number)))
-    return Owner(holder, AppId(APP_ID), Hostname(stock.hostname(number)))
-
-
 class _Model:
     """The holding that was made by calls, and copies of it."""
 
@@ -133,14 +115,14 @@ class _Model:
         self._fields: dict[str, str] = redis.hgetall(key)  # type: ignore[assignment]
         self._record: dict[str, Any] = json.loads(self._fields["record"])
         self._certificate: dict[str, Any] = json.loads(self._fields["certificate"])
-        self._private_key = self._open(_owner(stock, 0))
+        self._private_key = self._open(owner_of(stock, 0))
 
     def copy_to(self, numbers: range, renewals: int, within_seconds: float) -> None:
         """Store one document for each number, in its due queue and its client's index."""
         now_ms = time.time_ns() // 1_000_000
         pipeline = self._redis.pipeline(transaction=False)
         for number in numbers:
-            owner = _owner(self._stock, number)
+            owner = owner_of(self._stock, number)
             certificate = self._certificate_of(owner, number, now_ms)
             if number <= renewals:
                 certificate["renew_at_ms"] = now_ms + int(within_seconds * 1000 * number / renewals)
@@ -197,63 +179,6 @@ def _memory(redis: Redis) -> int:
 def _markers(keyring: Keyring) -> Markers:
     derived = keyring.derive(MARKER_PURPOSE)
     return Markers([MarkerKey(key_id, key) for key_id, key in derived])
-
-
-def _fill_zones(bind: BindPair, stock: Stock, markers: Markers) -> None:
-    """Put every record with its marker into its zone, and wait until the secondary has them."""
-    last: dict[str, int] = {}
-    with socket.create_connection(bind.primary, _LIMIT_SECONDS) as connection:
-        # In the order of zones, so that a message is about one.
-        for client_zone in bind.zones:
-            numbers = [
-                number
-                for number in range(1, stock.holdings)
-                if zone_of(stock.client_of(number)) == client_zone
-            ]
-            for start in range(0, len(numbers), _NAMES_AT_ONCE):
-                some = numbers[start : start + _NAMES_AT_ONCE]
-                _send(
-                    bind, connection, client_zone, _update(bind, client_zone, stock, some, markers)
-                )
-                last[client_zone] = some[-1]
-    for number in last.values():
-        wait_until(
-            lambda number=number: _is_at_secondary(bind, stock.hostname(number)),  # type: ignore[misc]
-            "the secondary has all records",
-            _LIMIT_SECONDS,
-        )
-
-
-def _update(
-    bind: BindPair, zone: str, stock: Stock, numbers: list[int], markers: Markers
-) -> dns.update.UpdateMessage:
-    update = dns.update.UpdateMessage(zone, keyring=_tsig_key(bind))
-    for number in numbers:
-        owner = _owner(stock, number)
-        name = dns.name.from_text(owner.hostname)
-        marker = markers.sign(owner, A.name, address(number))
-        update.add(name, TTL, address_rdata(A.name, address(number)))
-        update.add(name, TTL, txt_rdata(marker))
-    return update
-
-
-def _tsig_key(bind: BindPair) -> dns.tsig.Key:
-    return dns.tsig.Key(bind.tsig.name, bind.tsig.secret_base64, bind.tsig.algorithm)
-
-
-def _send(
-    bind: BindPair, connection: socket.socket, zone: str, update: dns.update.UpdateMessage
-) -> None:
-    host, port = bind.primary
-    answer = dns.query.tcp(update, host, _LIMIT_SECONDS, port, sock=connection)
-    if answer.rcode() != dns.rcode.NOERROR:
-        raise RuntimeError(f"{zone}: the primary answers {dns.rcode.to_text(answer.rcode())}")
-
-
-def _is_at_secondary(bind: BindPair, hostname: str) -> bool:
-    host, port = bind.secondary
-    question = dns.message.make_query(hostname, dns.rdatatype.A)
-    return bool(dns.query.udp(question, host, _LIMIT_SECONDS, port).answer)
 
 
 def _batches(numbers: range, size: int) -> Iterator[range]:

@@ -105,3 +105,9 @@ def latency_of(seconds: list[float]) -> Latency:
         else milliseconds * 99
     )
     return Latency(len(milliseconds), cuts[49], cuts[94], cuts[98], milliseconds[-1])
+
+
+def latency_of_all(tally: Tally) -> Latency | None:
+    """The figures of all kinds of call together; None when there was none."""
+    every = [seconds for each in tally.seconds.values() for seconds in each]
+    return latency_of(every) if every else None
