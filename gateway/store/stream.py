@@ -40,6 +40,14 @@ class Line(NamedTuple):
         return int(self.place.partition("-")[0])
 
 
+class Claim(NamedTuple):
+    """A name that is to be the first under a key of the caller's own, which ends."""
+
+    key: str
+    name: str
+    lifetime_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class Extent:
     """How many entries there are and were, and the first one's place (None in an empty stream)."""
@@ -95,14 +103,15 @@ class Stream:
         length = told["length"]
         return Extent(length, told.get("entries-added", length), first and first[0])
 
-    async def claim(self, key: str, name: str, lifetime_ms: int) -> bool:
-        """Whether `name` is the first that was claimed under a key; repeatable.
-
-        The key is the caller's own, and lives for `lifetime_ms`.
-        """
-        commands: list[Command] = [("SET", key, name, "NX", "PX", lifetime_ms), ("GET", key)]
-        answers = await self._store.exchange(key, commands)
-        return bool(_checked(answers)[1] == name)
+    async def claim(self, claims: Sequence[Claim]) -> list[bool]:
+        """Whether each name is the first that was claimed under its key; repeatable."""
+        answers = await self._store.answers_of_each(
+            [
+                (key, (("SET", key, name, "NX", "PX", lifetime_ms), ("GET", key)))
+                for key, name, lifetime_ms in claims
+            ]
+        )
+        return [first == each.name for each, (_, first) in zip(claims, answers, strict=True)]
 
     async def _ask(self, commands: Sequence[Command]) -> list[Any]:
         return _checked(await self._store.exchange(self._key, commands))

@@ -6,7 +6,8 @@ itself; and writing refusals that repeat once in a while only, so that a client 
 push everything else out of the trail. Must not: know what the deeds mean.
 
 An entry is lost when its process is killed before it was written (a moment), when more than
-`QUEUE_BOUND` wait for Redis, or when Redis loses it: writes here wait for no replica.
+`QUEUE_BOUND` wait for Redis (half as many of what is told once), or when Redis loses it: writes
+here wait for no replica.
 
 Built by `wiring`; noted in by every layer above; read by `gateway audit`.
 """
@@ -27,7 +28,7 @@ from gateway import measures
 from gateway.store.deeds import Action, Actor, Deed, Entry, acting
 from gateway.store.faults import StoreRefused, StoreUnavailable
 from gateway.store.keys import AUDIT_KEY
-from gateway.store.stream import Stream
+from gateway.store.stream import Claim, Stream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -186,7 +187,8 @@ class WrittenTrail:
         repeated = None if deed.changed else self._repeats.judge(actor, deed, now_ms)
         if repeated is None and not deed.changed:
             return
-        if len(self._queue) >= QUEUE_BOUND:
+        # Hand-outs come in thousands; changes find room behind them.
+        if len(self._queue) >= (QUEUE_BOUND if once is None else QUEUE_BOUND // 2):
             self._lost += 1
             measures.audit_lost(1)
             self._complain("audit entries are lost: too many wait for Redis", lost=self._lost)
@@ -245,7 +247,7 @@ class WrittenTrail:
     async def _write_some(self) -> None:
         """Write the first entries of the queue; they leave it once Redis has them."""
         batch = self._batch()
-        told = [entry for entry, once in batch if await self._is_first(entry, once)]
+        told = await self._first_of(batch)
         # Behind all that waited while they were lost.
         lost = self._lost if len(batch) == len(self._queue) else 0
         if lost:
@@ -269,10 +271,15 @@ class WrittenTrail:
         self._lost += len(batch)
         measures.audit_lost(len(batch))
 
-    async def _is_first(self, entry: Entry, once: Once | None) -> bool:
-        if once is None:
-            return True
-        return await self._stream.claim(once.key, entry.entry_id, once.lifetime_ms)
+    async def _first_of(self, batch: Sequence[tuple[Entry, Once | None]]) -> list[Entry]:
+        """Those that are told: of what is told once, what nobody has told before."""
+        claims = [
+            Claim(once.key, entry.entry_id, once.lifetime_ms)
+            for entry, once in batch
+            if once is not None
+        ]
+        are_first = iter(await self._stream.claim(claims) if claims else ())
+        return [entry for entry, once in batch if once is None or next(are_first)]
 
     def _was_told(self, once: Once) -> bool:
         """Whether this process has noted it before; a key that is new is remembered."""

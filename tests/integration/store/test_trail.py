@@ -190,6 +190,19 @@ async def test_entries_beyond_the_queue_are_counted_and_told(own_redis: RedisPro
         assert [entry["detail"] for entry in lost] == ["7 entries, before this one"]
 
 
+async def test_hand_outs_leave_room_for_changes(own_redis: RedisProcess) -> None:
+    most = QUEUE_BOUND // 2
+    async with opened(own_redis.url) as store:
+        stream = Stream(store, "gw:{trail}:crowd")
+        trail = trail_on(stream)
+        for number in range(most + 7):
+            trail.note(deed(number), Once(f"gw:{{trail5}}:handed:{number}", 60_000))
+        trail.note(deed(most + 7))
+        async with trail.writing(PATIENCE_SECONDS):
+            await written(stream, most + 2)
+        assert await numbers(stream) == [*range(most), most + 7]
+
+
 async def test_end_without_redis_comes_in_time_and_tells_what_is_lost(
     own_redis: RedisProcess,
 ) -> None:
