@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from gateway import tracing
+from gateway.printable import printable
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
@@ -103,7 +104,7 @@ def _frames_of(exc_info: ExcInfo) -> str:
     text = "".join(traceback.format_exception(*exc_info))[:_LONGEST_EXCEPTION]
     # At "\n" alone: other line ends are escaped, and those of a message pass for frames at most.
     lines = text.rstrip("\n").split("\n")
-    return "\n".join(f"{_FRAME_MARGIN}{_printable(line)}" for line in lines)
+    return "\n".join(f"{_FRAME_MARGIN}{_shown(line)}" for line in lines)
 
 
 def _without_control(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
@@ -112,7 +113,7 @@ def _without_control(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     A traceback as text has been escaped line by line, and stays in lines.
     """
     return {
-        _printable(name): value if name == "exception" and type(value) is str else _harmless(value)
+        _shown(name): value if name == "exception" and type(value) is str else _harmless(value)
         for name, value in event.items()
     }
 
@@ -121,19 +122,14 @@ def _harmless(value: object) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return _printable(value)
+        return _shown(value)
     if isinstance(value, dict):
-        return {_printable(str(name)): _harmless(item) for name, item in value.items()}
+        return {_shown(str(name)): _harmless(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_harmless(item) for item in value]
-    return _printable(repr(value))
+    return _shown(repr(value))
 
 
-def _printable(text: str) -> str:
-    """The text, cut to a length, each character that is not for printing as Python escapes it."""
-    shown = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
-    if shown.isprintable():
-        return shown
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in shown
-    )
+def _shown(text: str) -> str:
+    """The text, cut to a length, without what is not for printing."""
+    return printable(text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}...")

@@ -30,6 +30,8 @@ from gateway.contract import (
     SyncDnsRecordRequest,
     read_request,
 )
+from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
+from gateway.contract.faults import plain
 from gateway.dns.owner import Owner
 from gateway.holdings.record_answers import target_invalid
 from gateway.store.deeds import acting_as
@@ -185,5 +187,7 @@ def _demand_role(caller: Caller, method: _Method) -> None:
 def _owner(caller: ClientCaller, ownership: Ownership) -> Owner:
     """The ownership that the call speaks for, once its hostname is the client's to use."""
     caller.demand_hostname(ownership.hostname)
-    tracing.speaks_for(ownership.hostname, ownership.app_id)
+    # An appId may be any word: a token by mistake, too.
+    app_id = plain(ownership.app_id, BOUNDS.max_app_id_characters)
+    tracing.speaks_for(ownership.hostname, app_id)
     return Owner(caller.client.client_id, ownership.app_id, ownership.hostname)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gateway.contract.names import ClientId
+from gateway.access.untold import Untold
+from gateway.contract.faults import quoted
 from gateway.store import keys
 from gateway.store.documents import ATTEMPTS, Contended
 
@@ -19,11 +20,23 @@ if TYPE_CHECKING:
 
     from gateway.access.tokens import NewToken
     from gateway.contract import ClientSpec
-    from gateway.contract.names import CredentialId
+    from gateway.contract.names import ClientId, CredentialId
     from gateway.store.connection import Store
 
 MAX_CREDENTIALS: Final = 16
 """How many a client may have at once, overlapping ones included."""
+
+READ_AT_ONCE: Final = 200
+
+
+class ClientUnreadable(ValueError):
+    """What Redis has of a client is in no shape that this release knows."""
+
+    def __init__(self, client_id: str) -> None:
+        super().__init__(
+            f"What Redis has of the client {quoted(client_id)} is not readable by this release"
+        )
+        self.client_id = client_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,23 +131,33 @@ class StoredClient:
     version: str
 
 
+class Everyone(NamedTuple):
+    """All clients, by id: one that cannot be read does not hide the others."""
+
+    clients: list[Client]
+    unreadable: list[ClientUnreadable]
+
+
 class ClientStore:
-    """The clients in Redis. Every method raises `StoreUnavailable` without it."""
+    """The clients in Redis. Every method raises `StoreUnavailable` without it.
+
+    What reads one client raises `ClientUnreadable`: a newer release has written it, or somebody has
+    altered it.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def by_id(self, client_id: ClientId) -> StoredClient | None:
         """A client by its id."""
-        stored = await self.by_fingerprint(keys.fingerprint(client_id))
+        fields = await self._store.fields(keys.client_key(keys.fingerprint(client_id)))
+        stored = _stored(client_id, fields)
         return stored if stored is not None and stored.client.client_id == client_id else None
 
     async def by_fingerprint(self, client_fingerprint: str) -> StoredClient | None:
         """A client by the fingerprint of its id, as a credential id carries it."""
-        fields = await self._store.fields(keys.client_key(client_fingerprint))
-        if "client" not in fields:
-            return None
-        return StoredClient(_from_json(json.loads(fields["client"])), fields["version"])
+        key = keys.client_key(client_fingerprint)
+        return _stored(key, await self._store.fields(key))
 
     async def change(
         self, client_id: ClientId, decide: Callable[[Client | None], Client | None]
@@ -155,7 +178,7 @@ class ClientStore:
                 await self._store.add_to_set(keys.CLIENTS_KEY, client_id)
             if await self._commit(client_id, version, {"client": json.dumps(_to_json(after))}):
                 return after
-        raise Contended(f"client {client_id} is being changed by too many callers at once")
+        raise Contended(f"client {quoted(client_id)} is being changed by too many callers at once")
 
     async def drop(self, client_id: ClientId) -> bool:
         """Remove a client that holds nothing; False when its index of holdings is not empty."""
@@ -165,17 +188,33 @@ class ClientStore:
         if not dropped and await self.by_id(client_id) is not None:
             return False
         await self._store.remove_from_set(keys.CLIENTS_KEY, client_id)
+        await Untold(self._store).forget_all_of(client_id)
         return True
 
     async def count(self) -> int:
         """How many clients there are."""
         return await self._store.set_size(keys.CLIENTS_KEY)
 
-    async def all(self) -> list[Client]:
-        """Every client, by id."""
+    async def all(self) -> Everyone:
+        """Every client there is."""
         client_ids = sorted(await self._store.set_members(keys.CLIENTS_KEY))
-        found = [await self.by_id(ClientId(client_id)) for client_id in client_ids]
-        return [stored.client for stored in found if stored is not None]
+        # The gateway's own are ASCII.
+        known = [client_id for client_id in client_ids if client_id.isascii()]
+        unreadable = [ClientUnreadable(each) for each in client_ids if not each.isascii()]
+        clients: list[Client] = []
+        for start in range(0, len(known), READ_AT_ONCE):
+            some = known[start : start + READ_AT_ONCE]
+            names = [keys.client_key(keys.fingerprint(client_id)) for client_id in some]
+            found = await self._store.some_fields_of_each(names, ("client", "version"))
+            for client_id, fields in zip(some, found, strict=True):
+                try:
+                    stored = _stored(client_id, fields)
+                except ClientUnreadable as fault:
+                    unreadable.append(fault)
+                    continue
+                if stored is not None and stored.client.client_id == client_id:
+                    clients.append(stored.client)
+        return Everyone(clients, unreadable)
 
     async def _commit(
         self, client_id: ClientId, version: str, fields: dict[str, str] | None
@@ -212,18 +251,43 @@ def _to_json(client: Client) -> dict[str, Any]:
     }
 
 
+def _stored(name: str, fields: Mapping[str, str] | None) -> StoredClient | None:
+    """A client from its hash; None where there is none. `name` is what a fault calls it."""
+    if fields is None:  # something else lies there
+        raise ClientUnreadable(name)
+    if "client" not in fields:
+        return None
+    try:
+        return StoredClient(_from_json(json.loads(fields["client"])), fields["version"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise ClientUnreadable(name) from None
+
+
 def _from_json(stored: Mapping[str, Any]) -> Client:
     return Client(
-        client_id=stored["clientId"],
-        client_type=stored["clientType"],
-        hostname_patterns=tuple(stored["hostnamePatterns"]),
-        allowed_dns_record_addresses=tuple(stored["allowedDnsRecordAddresses"]),
-        capabilities=frozenset(stored["capabilities"]),
-        policy_generation=stored["policyGeneration"],
+        client_id=_typed(stored["clientId"], str),
+        client_type=_typed(stored["clientType"], str),
+        hostname_patterns=_texts(stored["hostnamePatterns"]),
+        allowed_dns_record_addresses=_texts(stored["allowedDnsRecordAddresses"]),
+        capabilities=frozenset(_texts(stored["capabilities"])),
+        policy_generation=_typed(stored["policyGeneration"], int),
         credentials=tuple(
             Credential(
-                each["credentialId"], each["digest"], each["createdAtMs"], each["expiresAtMs"]
+                _typed(each["credentialId"], str),
+                _typed(each["digest"], str),
+                _typed(each["createdAtMs"], int),
+                None if each["expiresAtMs"] is None else _typed(each["expiresAtMs"], int),
             )
-            for each in stored["credentials"]
+            for each in _typed(stored["credentials"], list)
         ),
     )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(_typed(each, str) for each in _typed(value, list))
+
+
+def _typed(value: object, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(kind.__name__)
+    return value

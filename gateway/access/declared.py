@@ -17,6 +17,7 @@ Called by `gateway clients apply`.
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +27,7 @@ from gateway.contract.faults import described, quoted
 from gateway.contract.hostnames import hostname_fault, is_gateway_client_hostname
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from gateway.contract.names import Hostname
 
@@ -63,9 +64,9 @@ def read_declared(text: str) -> tuple[Declared, list[str]]:
     """What a file's text declares, and every fault in it, each with its place."""
     try:
         tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as fault:
+    except (ValueError, RecursionError) as fault:  # a number of more digits than Python reads, too
         return Declared(None, None), [f"is not TOML: {fault}"]
-    faults = [f"{key} is not known here; known are clients and claims" for key in _unknown(tables)]
+    faults = _key_faults(tables, _TABLES)
     clients = _Clients(tables.get("clients"))
     claims = _Claims(tables.get("claims"))
     faults += [*clients.faults, *claims.faults]
@@ -73,10 +74,6 @@ def read_declared(text: str) -> tuple[Declared, list[str]]:
         tuple(clients.found) if "clients" in tables else None,
         tuple(claims.found) if "claims" in tables else None,
     ), faults
-
-
-def _unknown(tables: dict[str, Any]) -> list[str]:
-    return [quoted(key) for key in tables if key not in _TABLES]
 
 
 class _Clients:
@@ -138,8 +135,14 @@ def _entries(name: str, value: object, faults: list[str]) -> Iterator[tuple[str,
 
 
 def _key_faults(table: dict[str, Any], known: dict[str, str] | tuple[str, ...]) -> list[str]:
-    unknown = [quoted(key) for key in table if key not in known]
-    return [f"{key} is not known here; known are {', '.join(known)}" for key in unknown]
+    unknown = [key for key in table if key not in known]
+    return [f"{quoted(key)} is not known here; {_likely(key, known)}" for key in unknown]
+
+
+def _likely(key: str, known: Collection[str]) -> str:
+    """What may be meant by an unknown key: the one that is spelled like it, else any."""
+    close = difflib.get_close_matches(key, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
 
 
 def _as_in_file(fault: str) -> str:

@@ -13,7 +13,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from gateway.access.clients import Client, Credential
+from gateway.access.clients import Client, ClientUnreadable, Credential
 from gateway.access.gate import ClientCaller, matching_patterns, may_hold
 from gateway.certificates import machine
 from gateway.certificates.agenda import issuance_of
@@ -28,6 +28,7 @@ from gateway.contract import (
     Unavailable,
 )
 from gateway.contract.names import AppId, ClientId, CredentialId
+from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.holdings.records import require_readable
 from gateway.store.connection import StoreRefused, StoreUnavailable
 from gateway.store.documents import Contended, Holder, Unreadable
@@ -113,7 +114,8 @@ def choose_asker(
 ) -> Asker:
     """The ownership that is named, else the one that holds the hostname, else one that may have it.
 
-    Where no client's patterns match the hostname, it is one made up, which may do everything.
+    Where no client's patterns match the hostname, it is one made up, which may do everything. The
+    gateway itself makes no calls.
     """
     by_id = {client.client_id: client for client in clients}
     if client_id is not None:
@@ -121,7 +123,7 @@ def choose_asker(
             is_holders = holder is not None and holder.client_id == client_id
             app_id = holder.app_id if is_holders and holder is not None else ANY_APP
         return Asker(client_id, app_id, "as named", by_id.get(client_id))
-    if holder is not None:
+    if holder is not None and holder != THE_GATEWAY:
         client = by_id.get(holder.client_id)
         return Asker(holder.client_id, holder.app_id, "which holds the hostname", client)
     for client in clients:
@@ -240,7 +242,7 @@ async def _foreseen(asked: Awaitable[Foreseen]) -> Foreseen:
         return Foreseen(UNKNOWN, NO_TIME)
     except StoreUnavailable as fault:
         return Foreseen(Unavailable.code, f"{fault}.", retry_after_ms=RETRY_AFTER_MS)
-    except (StoreRefused, Unreadable) as fault:
+    except (ClientUnreadable, StoreRefused, Unreadable) as fault:
         return Foreseen(Internal.code, f"{fault}.")
     except Contended as fault:
         return Foreseen(Overloaded.code, f"{fault}.", retry_after_ms=RETRY_AFTER_MS)

@@ -20,6 +20,8 @@ from gateway.contract import (
     RequestInvalid,
     Unavailable,
 )
+from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
+from gateway.contract.faults import plain
 from gateway.dns.owner import Owner
 from gateway.store.trail import NO_TRAIL
 
@@ -142,7 +144,7 @@ class Provisioning:
             )
         if not await self._clients.drop(client_id):
             raise Unavailable(1_000)
-        _log.info("client removed", client_id=client_id)
+        _log.info("client removed", client_id=_shown(client_id))
         self._trail.note(audit.of_removal(client))
         return ProvisionResponse(client=_view(rules.revoked(client)))
 
@@ -169,7 +171,7 @@ class Provisioning:
     def _answer(self, client: Client, token: NewToken | None = None) -> ProvisionResponse:
         _log.info(
             "client provisioned",
-            client_id=client.client_id,
+            client_id=_shown(client.client_id),
             policy_generation=client.policy_generation,
         )
         credential = client.newest_credential(self._now_ms())
@@ -209,7 +211,7 @@ class Provisioning:
             async with asyncio.timeout(RELEASE_BOUND_SECONDS):
                 await asyncio.gather(*tasks)
         except TimeoutError:
-            _log.info("not all released yet", client_id=client_id, left=len(waiting))
+            _log.info("not all released yet", client_id=_shown(client_id), left=len(waiting))
         finally:
             waiting.clear()
             for task in tasks:
@@ -225,8 +227,13 @@ class Provisioning:
 
 def _known(client: Client | None, client_id: ClientId) -> Client:
     if client is None:
-        raise RequestInvalid([f"spec.clientId {client_id} names no client"])
+        raise RequestInvalid([f"spec.clientId {_shown(client_id)} names no client"])
     return client
+
+
+def _shown(client_id: ClientId) -> str:
+    """A client's id for logs: it may be any word, and has been a token by mistake."""
+    return plain(client_id, BOUNDS.max_app_id_characters)
 
 
 def _view(client: Client) -> ClientView:

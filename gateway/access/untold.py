@@ -4,7 +4,7 @@
 for stands here from before it is made until it was told: so when a run is cut off, the next one
 knows whose tokens are lost. Only the credential's id is kept, never the token.
 
-Called by `gateway clients apply`.
+Called by `gateway clients apply`, and by `access.clients` for a client that is removed.
 """
 
 from __future__ import annotations
@@ -34,6 +34,12 @@ class Untold:
     async def forget(self, credential_id: CredentialId) -> None:
         """It was told, or is worth nothing any more; repeatable."""
         await self._store.delete_field(UNTOLD_KEY, credential_id)
+
+    async def forget_all_of(self, client_id: ClientId) -> None:
+        """The client is gone, and its tokens are worth nothing; repeatable."""
+        for credential_id, of_client in (await self.all()).items():
+            if of_client == client_id:
+                await self.forget(credential_id)
 
     async def all(self) -> dict[CredentialId, ClientId]:
         """Each credential whose token was not told, with its client."""

@@ -29,6 +29,16 @@ _SETTLED: Final = ("issued", "failed")
 
 _KINDS: Final = ("hash", "set", "zset", "string", "stream")
 
+_COUNTED: Final = (
+    *(sort.value for sort in Sort),
+    "record",
+    "certificate",
+    "claim",
+    "debt",
+    "issuance",
+)
+"""All that a tally counts; the end of a backup names each."""
+
 
 @dataclass
 class Tally:
@@ -57,7 +67,14 @@ class Tally:
 
     def line(self) -> bytes:
         """The last line of a stream, which counts all before it."""
-        return _line({"end": dict(sorted((+self.counts).items()))})
+        return _line({"end": {name: self.counts[name] for name in _COUNTED}})
+
+    def agrees_with(self, end: Mapping[str, object]) -> bool:
+        """Whether it has counted what a stream's end says, of what the end names.
+
+        A release that counts more reads the backups of those before it, and is read by them.
+        """
+        return all(self.counts[name] == end[name] for name in _COUNTED if name in end)
 
 
 def counted(number: int, noun: str) -> str:
@@ -102,7 +119,7 @@ def pieces_in(lines: Iterator[bytes], tally: Tally, name: str) -> Iterator[Piece
         told = json.loads(line)
         if "end" in told:
             is_over = True
-            if line != tally.line():
+            if not tally.agrees_with(told["end"]):
                 raise BackupRefused(f"{name} does not hold what its end counts.")
             continue
         piece = Piece(

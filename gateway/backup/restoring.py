@@ -3,7 +3,8 @@
 The file is read twice. The first time changes nothing and ends with every chunk opened, every line
 understood and every count compared; only then is written. A mark in `gw:schema` keeps gateways from
 starting meanwhile: a restore that was cut off is finished by the same command with the same file,
-which writes everything once more.
+which writes everything once more. Whoever begins last goes on: a run that another has taken over
+from, since it was stopped for a while, or started twice, writes nothing more.
 
 Called by `gateway restore`, and for `gateway backup --verify`.
 """
@@ -11,13 +12,15 @@ Called by `gateway restore`, and for `gateway backup --verify`.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final
+import os
+import stat
+from typing import TYPE_CHECKING, BinaryIO
 
 from gateway.backup.contents import Tally, counted, index_entries, pieces_in
 from gateway.backup.sealed_file import BackupRefused, SealedReader
 from gateway.certificates.keyring_proof import missing_keys
 from gateway.store import keys, schema_version
-from gateway.store.whole import Sort, Whole
+from gateway.store.whole import Sort, Whole, batches
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -27,8 +30,6 @@ if TYPE_CHECKING:
     from gateway.certificates.sealing import Keyring
     from gateway.store.connection import Store
     from gateway.store.whole import Piece
-
-WRITTEN_AT_ONCE: Final = 200
 
 
 class RedisUsed(BackupRefused):
@@ -88,12 +89,20 @@ def opened(path: Path, keyring: Keyring) -> Iterator[Backup]:
     Raises:
         BackupRefused: it can't be read, or nothing of it may be used.
     """
+    with _open(path) as file:
+        yield Backup(SealedReader(file, str(path), keyring), str(path), keyring)
+
+
+def _open(path: Path) -> BinaryIO:
     try:
-        file = path.open("rb")
+        # A pipe that nobody writes to would have this wait for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as fault:
         raise BackupRefused(f"{path} can't be read: {fault.strerror}.") from fault
-    with file:
-        yield Backup(SealedReader(file, str(path), keyring), str(path), keyring)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise BackupRefused(f"{path} can't be read: it must be a regular file.")
+    return os.fdopen(descriptor, "rb")
 
 
 async def restore(store: Store, backup: Backup, now_ms: Callable[[], int]) -> None:
@@ -101,22 +110,21 @@ async def restore(store: Store, backup: Backup, now_ms: Callable[[], int]) -> No
 
     Raises:
         RedisUsed: nothing was changed.
-        StateRefused: another backup's restore was cut off here; nothing was changed.
+        StateRefused: another backup's restore was cut off here, and nothing was changed; or another
+            run of this backup's has begun meanwhile, and goes on instead of this one.
         BackupRefused: not all that was written is there; gateways are still kept from starting.
         StoreUnavailable: the same command finishes it.
     """
     whole = Whole(store, now_ms)
-    if not await schema_version.begin_restoring(store, backup.header.backup_id):
+    turn = await schema_version.begin_restoring(store, backup.header.backup_id)
+    if turn is None:
         raise RedisUsed(await whole.count())
-    waiting: list[Piece] = []
-    for piece in backup.pieces():
-        waiting.append(piece)
-        if len(waiting) >= WRITTEN_AT_ONCE:
-            await whole.write(waiting)
-            waiting.clear()
-    await whole.write(waiting)
+    for batch in batches(backup.pieces()):
+        # Whoever has taken over may be done by now, and gateways at work.
+        await schema_version.demand_restoring(store, turn)
+        await whole.write(batch)
     _compare(backup.tally, await whole.count())
-    await schema_version.end_restoring(store, backup.header.schema)
+    await schema_version.end_restoring(store, backup.header.schema, turn)
 
 
 def _compare(wanted: Tally, found: Counter[Sort]) -> None:

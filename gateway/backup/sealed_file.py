@@ -20,6 +20,7 @@ import contextlib
 import json
 import os
 import secrets
+import stat
 import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -32,7 +33,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from gateway.contract.faults import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from gateway.certificates.sealing import Keyring
@@ -64,12 +65,18 @@ class Header:
 class SealedWriter:
     """Writes one backup beside its place, and puts it there when it is whole.
 
+    A link is followed: the file that it names is what is replaced, or made.
+
     A context: whatever ends it before `finish`, nothing is left, and a former file stays. Only a
     process that is killed leaves its `.NAME.….partial` behind.
     """
 
     def __init__(self, path: Path, header: Header, keyring: Keyring) -> None:
-        self._path = path
+        """Judge the place. Raises BackupRefused, and OSError where it can't be looked at."""
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise BackupRefused(f"{path} is there and is no regular file: it is left alone.")
+        self._path = path.resolve()
         salt = secrets.token_hex(_SALT_BYTES)
         key_id, key = keyring.derive(PURPOSE)[0]
         stated = {
@@ -88,7 +95,7 @@ class SealedWriter:
 
     def __enter__(self) -> SealedWriter:
         """Begin the file, readable for its owner only."""
-        folder, name = self._path.absolute().parent, self._path.name
+        folder, name = self._path.parent, self._path.name
         descriptor, self._partial = tempfile.mkstemp(".partial", f".{name}.", folder)
         self._file = os.fdopen(descriptor, "wb")
         self._file.write(self._clear)
@@ -108,7 +115,7 @@ class SealedWriter:
         self._file.flush()
         os.fsync(self._file.fileno())
         os.replace(self._partial, self._path)
-        folder = os.open(self._path.absolute().parent, os.O_RDONLY | os.O_DIRECTORY)
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(folder)
         finally:
@@ -132,14 +139,14 @@ class SealedReader:
     """One backup file, open: its header, and its lines as often as they are asked for."""
 
     def __init__(self, file: BinaryIO, name: str, keyring: Keyring) -> None:
-        """Read the header.
+        """Read the header, and open the first chunk: nobody else can have written either.
 
         Raises:
             BackupRefused: it is no backup, a newer one, or sealed with a key that is not there.
         """
         self._file = file
         self._name = name
-        self._clear = file.readline(_MAX_HEADER_BYTES)
+        self._clear = self._read(file.readline, _MAX_HEADER_BYTES)
         stated = _stated(self._clear, name)
         self._key_id = str(stated["keyId"])
         held = dict(keyring.derive(PURPOSE))
@@ -157,7 +164,8 @@ class SealedReader:
                 str(stated["release"]),
             )
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise BackupRefused(f"{name} is no backup: its first line was altered.") from None
+            raise BackupRefused(_altered(name)) from None
+        next(self._chunks())
 
     def lines(self) -> Iterator[bytes]:
         """The stream from its beginning, line by line, each with its newline.
@@ -176,9 +184,9 @@ class SealedReader:
 
     def _chunks(self) -> Iterator[bytes]:
         self._file.seek(len(self._clear))
-        number, sealed = 0, self._file.read(CHUNK_BYTES + _TAG_BYTES)
+        number, sealed = 0, self._read(self._file.read, CHUNK_BYTES + _TAG_BYTES)
         while True:
-            following = self._file.read(CHUNK_BYTES + _TAG_BYTES)
+            following = self._read(self._file.read, CHUNK_BYTES + _TAG_BYTES)
             is_last = not following
             try:
                 chunk = self._cipher.decrypt(_nonce(number, is_last=is_last), sealed, self._clear)
@@ -189,6 +197,12 @@ class SealedReader:
             if is_last:
                 return
             number, sealed = number + 1, following
+
+    def _read(self, read: Callable[[int], bytes], size: int) -> bytes:
+        try:
+            return read(size)
+        except OSError as fault:
+            raise BackupRefused(f"{self._name} can't be read: {fault.strerror}.") from fault
 
     def _does_not_open(self, number: int) -> str:
         place = len(self._clear) + number * (CHUNK_BYTES + _TAG_BYTES)
@@ -208,13 +222,18 @@ def _stated(clear: bytes, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         stated = None
     if not isinstance(stated, dict) or not {"format", "keyId"} <= stated.keys():
-        raise BackupRefused(f"{name} is no backup: its first line was altered.")
+        raise BackupRefused(_altered(name))
     if stated["format"] != FORMAT:
-        raise BackupRefused(
-            f"{name} has format {quoted(str(stated['format']))}, and this release reads {FORMAT}:"
-            " use the release that made it."
-        )
+        raise BackupRefused(_altered(name))
     return stated
+
+
+def _altered(name: str) -> str:
+    """Of a first line that nothing vouches for yet; what it says is not repeated."""
+    return (
+        f"{name} is no backup that this release reads: its first line was altered, or is of another"
+        " release."
+    )
 
 
 def _cipher(key: bytes, salt: str) -> AESGCM:

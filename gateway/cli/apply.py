@@ -11,8 +11,9 @@ import asyncio
 import json
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -28,9 +29,9 @@ from gateway.cli.session import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
-    from gateway.access.clients import Client
+    from gateway.access.clients import Client, ClientUnreadable
     from gateway.access.declared import Declared
     from gateway.access.difference import ClaimStep, ClientStep, Difference
     from gateway.access.tokens import NewToken
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
     from gateway.cli.token_files import TokenFiles
     from gateway.config import Settings
     from gateway.contract.names import ClientId, Hostname
+    from gateway.store.documents import Unreadable
     from gateway.wiring import Gateway
+
+_Entry = TypeVar("_Entry")
 
 
 @click.command("apply")
@@ -87,7 +91,10 @@ def command(
     applying = _Applying(declared, tokens, release=release_holdings, as_json=as_json)
     differs = carry_out(applying.look(settings, prune=prune, rehearses=dry_run))
     if dry_run or differs.is_empty:
+        applying.foretell(differs)
         applying.report(differs)
+        if applying.failures:
+            sys.exit(REFUSED)
         return
     applying.require_feasible(differs)
     if not yes and not click.confirm("Apply this?", err=True):
@@ -107,8 +114,10 @@ def _read(file: Path) -> Declared:
 
     try:
         declared, faults = read_declared(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as fault:
-        end_with(f"{file} can't be read: {type(fault).__name__}.", WRONG)
+    except OSError as fault:
+        end_with(f"{file} can't be read: {fault.strerror}.", WRONG)
+    except UnicodeDecodeError:
+        end_with(f"{file} can't be read: it is not UTF-8.", WRONG)
     if faults:
         end_with((f"{file}: {fault}" for fault in faults), WRONG)
     return declared
@@ -138,6 +147,7 @@ class _Applying:
         self._tokens: dict[ClientId, NewToken] = {}
         self._written: dict[ClientId, str] = {}
         self._has_begun = False
+        self._held_claims: dict[Hostname, ClientId] = {}
 
     async def look(self, settings: Settings, *, prune: bool, rehearses: bool) -> Difference:
         """Say what differs; nothing is changed, but that of tokens lost no more is forgotten."""
@@ -147,20 +157,49 @@ class _Applying:
         from gateway.wiring import open_gateway
 
         async with open_gateway(settings, rehearses=rehearses) as gateway:
-            clients = await gateway.clients.all()
-            claims = {claim.hostname: claim.note for claim in await gateway.claims.all()}
+            clients, unreadable = await gateway.clients.all()
+            found = await gateway.claims.all()
+            self._leave_out(unreadable, found.unreadable)
+            claims = {claim.hostname: claim.note for claim in found.claims}
             held: dict[ClientId, list[Hostname]] = {}
             for client_id in unnamed_clients(self._declared, clients) if prune else []:
                 held[client_id] = await _held_by(gateway, client_id)
             self._lost = await _lost(Untold(gateway.store), clients)
-        differs = difference(self._declared, clients, claims, held, prune=prune)
+            differs = difference(self._declared, clients, claims, held, prune=prune)
+            self._held_claims = await _held_claims(gateway, differs)
         if not self._as_json:
             for line in words.lines(differs):
                 say(line)
         return differs
 
+    def _leave_out(self, clients: Sequence[ClientUnreadable], claims: Sequence[Unreadable]) -> None:
+        """Leave alone what is there and can't be read; the others are done."""
+        declared = self._declared
+        self.failures += [f"{fault}: it is left alone." for fault in (*clients, *claims)]
+        ids, hostnames = {each.client_id for each in clients}, {each.hostname for each in claims}
+        self._declared = replace(
+            declared,
+            clients=_without(declared.clients, lambda spec: spec.client_id in ids),
+            claims=_without(declared.claims, lambda claim: claim.hostname in hostnames),
+        )
+
+    def foretell(self, differs: Difference) -> None:
+        """Count as failures what a run without --dry-run would be refused."""
+        removed = {step.client_id for step in differs.clients if step.spec is None}
+        self.failures += self._infeasible(differs)
+        self.failures += [
+            f"{hostname} is held by {client_id}: the claim would be refused."
+            for hostname, client_id in self._held_claims.items()
+            if client_id not in removed
+        ]
+
     def require_feasible(self, differs: Difference) -> None:
         """End the command where something would be refused half way."""
+        faults = self._infeasible(differs)
+        if faults:
+            end_with([*faults, "Nothing was changed."], REFUSED)
+
+    def _infeasible(self, differs: Difference) -> list[str]:
         from gateway.access.difference import Action
         from gateway.cli.apply_words import named
 
@@ -174,8 +213,7 @@ class _Applying:
             added = [step.client_id for step in differs.clients if step.action is Action.ADD]
             taken = self._files.taken(added)
             faults += [f"{place} is there already: no token is overwritten." for place in taken]
-        if faults:
-            end_with([*faults, "Nothing was changed."], REFUSED)
+        return faults
 
     async def apply(self, settings: Settings, differs: Difference) -> None:
         """Carry it out, and report."""
@@ -199,6 +237,7 @@ class _Applying:
 
     async def _try(self, subject: str, work: Awaitable[None]) -> None:
         """Do one step; what is refused is told at the end, and the others are done all the same."""
+        from gateway.access.clients import ClientUnreadable
         from gateway.contract import CallError, RequestInvalid
         from gateway.holdings.claims import ClaimRefused
         from gateway.store.documents import Contended, Unreadable
@@ -208,8 +247,9 @@ class _Applying:
         except RequestInvalid as refused:
             # In the words of the wire, which names the client there.
             told = "; ".join(refused.violations).replace("spec.clientId", "the client")
+            told = told.replace("send releaseHoldings: true", "add --release-holdings")
             self.failures.append(f"{subject}: {told}.")
-        except (CallError, ClaimRefused, Contended, Unreadable) as refused:
+        except (CallError, ClaimRefused, ClientUnreadable, Contended, Unreadable) as refused:
             text = refused.text if isinstance(refused, CallError) else str(refused)
             self.failures.append(f"{subject}: {text.rstrip('.')}.")
 
@@ -221,11 +261,14 @@ class _Applying:
         provision = gateway.provisioning.provision
         if step.action is Action.REMOVE:
             if await gateway.clients.by_id(step.client_id) is not None:
+                if await self._holds_more(gateway, step):
+                    return
                 await provision(
                     ProvisionRequest(
                         action="remove", client_id=step.client_id, release_holdings=self._release
                     )
                 )
+            self._lost = [client_id for client_id in self._lost if client_id != step.client_id]
             return
         ensure = ProvisionRequest(action="ensure", client_id=step.client_id, spec=step.spec)
         if step.action is Action.CHANGE:
@@ -240,6 +283,18 @@ class _Applying:
             self._tokens[step.client_id] = token
         else:
             await untold.forget(token.credential_id)
+
+    async def _holds_more(self, gateway: Gateway, step: ClientStep) -> bool:
+        """Whether a client to be removed holds what was not shown: that is not released unasked."""
+        from gateway.cli.apply_words import named
+
+        more = sorted({*await _held_by(gateway, step.client_id)} - {*step.held})
+        if more and self._release:
+            self.failures.append(
+                f"{step.client_id} holds {named(more)} by now, which was not shown: it is left as"
+                " it is. Run it again."
+            )
+        return bool(more and self._release)
 
     def _write(self, files: TokenFiles, token: NewToken, client_id: ClientId) -> bool:
         """Write a token into its file; False where that fails, so that it is shown at the end."""
@@ -283,6 +338,12 @@ class _Applying:
         sys.stdout.flush()
 
 
+def _without(
+    declared: tuple[_Entry, ...] | None, is_left: Callable[[_Entry], bool]
+) -> tuple[_Entry, ...] | None:
+    return None if declared is None else tuple(each for each in declared if not is_left(each))
+
+
 async def _lost(untold: Untold, clients: Sequence[Client]) -> list[ClientId]:
     """Whose tokens earlier runs have lost; what is lost no more is forgotten."""
     from gateway.access.untold import judged
@@ -291,6 +352,15 @@ async def _lost(untold: Untold, clients: Sequence[Client]) -> list[ClientId]:
     for credential_id in found.settled:
         await untold.forget(credential_id)
     return found.lost
+
+
+async def _held_claims(gateway: Gateway, differs: Difference) -> dict[Hostname, ClientId]:
+    """Of the hostnames to be claimed anew, those that are held, and by whom."""
+    from gateway.access.difference import Action
+
+    asked = [step.hostname for step in differs.claims if step.action is Action.ADD]
+    clients = await gateway.documents.clients_of(asked)
+    return {name: held for name, held in zip(asked, clients, strict=True) if held is not None}
 
 
 async def _held_by(gateway: Gateway, client_id: ClientId) -> list[Hostname]:

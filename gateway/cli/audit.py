@@ -60,8 +60,12 @@ def command(
     Oldest first. A refusal that repeats is an entry once in ten minutes, with how often it was
     repeated. Times are UTC.
     """
+    from gateway.contract.hostnames import hostname_fault
     from gateway.store.trail_reading import Wanted
 
+    fault = None if hostname is None else hostname_fault(hostname)
+    if fault is not None:
+        end_with(f"--hostname {fault}.", WRONG)
     try:
         since_ms = None if since is None else since_of(since, datetime.now(UTC))
     except ValueError:
@@ -126,7 +130,8 @@ def _remarks(
     reaches = wanted.since_ms is not None and wanted.since_ms >= begins_ms
     if is_whole and not reaches and extent.trimmed:
         begins = f" It begins at {time_words(begins_ms)}." if begins_ms else ""
-        yield f"{extent.trimmed} older entries were trimmed (audit.entries).{begins}"
+        gone = f"{extent.trimmed} older entries are gone (trimmed by audit.entries, or deleted)."
+        yield f"{gone}{begins}"
     elif count == 0:
         yield "The trail has nothing of that."
 
@@ -176,7 +181,7 @@ def _end_where_nobody_reads() -> None:
 def _print(told: Told, *, as_json: bool) -> None:
     if as_json:
         entry = {"unreadable": True} if told.entry is None else told.entry
-        click.echo(json.dumps({"place": told.place, **entry}))
+        click.echo(json.dumps({**entry, "place": told.place}))
     else:
         say(line_of(told))
 

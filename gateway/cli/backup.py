@@ -28,9 +28,17 @@ if TYPE_CHECKING:
     from gateway.config import Settings
 
 _COUNTED: Final = (
-    *("hostname", "record", "certificate", "claim", "client", "ACME account"),
-    *("budget figure", "audit trail", "other key"),
+    "hostname",
+    "record",
+    "certificate",
+    "claim",
+    "client",
+    "ACME account",
+    "budget figure",
+    "audit trail",
+    "other key",
 )
+"""What a summary tells of a tally, in its order; what is in flight has lines of its own."""
 
 
 @click.command("backup")

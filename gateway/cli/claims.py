@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from gateway.cli.audit import time_words
 from gateway.cli.session import (
     REFUSED,
     WRONG,
@@ -63,11 +63,11 @@ def remove(config_path: str | None, hostname: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def list_all(config_path: str | None, hostname: str | None, *, as_json: bool) -> None:
     """List all claims, or the one on HOSTNAME."""
-    found = [
-        claim
-        for claim in _with_claims(config_path, lambda claims: claims.all())
-        if hostname in (None, claim.hostname)
-    ]
+    everything = _with_claims(config_path, lambda claims: claims.all())
+    for fault in everything.unreadable:
+        if hostname in (None, fault.hostname):
+            say(f"{fault}.", err=True)
+    found = [claim for claim in everything.claims if hostname in (None, claim.hostname)]
     if as_json:
         entries = [
             {"hostname": claim.hostname, "since": claim.since_ms, "note": claim.note}
@@ -76,8 +76,7 @@ def list_all(config_path: str | None, hostname: str | None, *, as_json: bool) ->
         click.echo(json.dumps(entries))
         return
     for claim in found:
-        since = datetime.fromtimestamp(claim.since_ms / 1000, UTC).isoformat(timespec="seconds")
-        say(f"{claim.hostname}  since {since}  {claim.note}".rstrip())
+        say(f"{claim.hostname}  since {time_words(claim.since_ms)}  {claim.note}".rstrip())
 
 
 def _hostname(text: str) -> Hostname:

@@ -21,7 +21,7 @@ from gateway.cli.session import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gateway.access.clients import Client
+    from gateway.access.clients import Client, Everyone
     from gateway.contract import ProvisionResponse
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
@@ -34,7 +34,7 @@ _OPTIONS: Final = {
     "spec.allowedDnsRecordAddresses": "--allow",
     "spec.capabilities": "--capability",
     "overlapSeconds": "--overlap-seconds",
-    "releaseHoldings: true": "--release-holdings",
+    "send releaseHoldings: true": "add --release-holdings",
 }
 """What the command line calls the parts of the request."""
 
@@ -144,7 +144,10 @@ def remove(
 @_json_option
 def list_all(config_path: str | None, *, as_json: bool) -> None:
     """List all clients."""
-    views = [_view(client) for client in _all(config_path)]
+    found = _all(config_path)
+    for fault in found.unreadable:
+        say(f"{fault}.", err=True)
+    views = [_view(client) for client in found.clients]
     if as_json:
         click.echo(json.dumps(views))
         return
@@ -160,10 +163,14 @@ def list_all(config_path: str | None, *, as_json: bool) -> None:
 @click.argument("client_id")
 def show(config_path: str | None, client_id: str, *, as_json: bool) -> None:
     """Show a client's policy and credentials; never a token."""
-    for client in _all(config_path):
+    found = _all(config_path)
+    for client in found.clients:
         if client.client_id == client_id:
             click.echo(json.dumps(_view(client), indent=None if as_json else 2))
             return
+    for fault in found.unreadable:
+        if fault.client_id == client_id:
+            end_with(f"{fault}.", REFUSED)
     end_with(f"There is no client {client_id}.", REFUSED)
 
 
@@ -182,7 +189,11 @@ def _provision(config_path: str | None, request: dict[str, Any]) -> ProvisionRes
             try:
                 return await gateway.provisioning.provision(read)
             except RequestInvalid as refused:
-                end_with(map(_as_option, refused.violations), REFUSED)
+                named = [
+                    each.replace("spec.clientId still", f"{read.client_id} still")
+                    for each in refused.violations
+                ]
+                end_with(map(_as_option, named), REFUSED)
 
     return carry_out(work())
 
@@ -194,12 +205,12 @@ def _as_option(violation: str) -> str:
     return violation
 
 
-def _all(config_path: str | None) -> list[Client]:
+def _all(config_path: str | None) -> Everyone:
     from gateway.wiring import open_gateway
 
     settings = read_settings(config_path)
 
-    async def work() -> list[Client]:
+    async def work() -> Everyone:
         async with open_gateway(settings) as gateway:
             return await gateway.clients.all()
 

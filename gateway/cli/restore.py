@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -12,6 +13,7 @@ from gateway.cli.backup import lines, summary, view
 from gateway.cli.session import (
     REFUSED,
     WRONG,
+    cancel_at_sigterm,
     carry_out,
     config_option,
     end_with,
@@ -22,6 +24,12 @@ from gateway.cli.session import (
 if TYPE_CHECKING:
     from gateway.backup.restoring import Backup
     from gateway.config import Settings
+
+
+_UNFINISHED: Final = (
+    "The restore is not finished, and no gateway starts on this Redis until it is: run the same"
+    " command with the same file again, or empty this Redis."
+)
 
 
 @click.command("restore")
@@ -61,11 +69,18 @@ def command(config_path: str | None, file: Path, *, as_json: bool) -> None:
 
 async def _restore(settings: Settings, backup: Backup) -> None:
     from gateway.backup.restoring import restore
+    from gateway.store.connection import StoreRefused, StoreUnavailable
     from gateway.store.deeds import Action, Deed
     from gateway.wiring import open_gateway, open_store
 
+    cancel_at_sigterm()
     async with open_store(settings) as (store, clock):
-        await restore(store, backup, clock.now_ms)
+        try:
+            await restore(store, backup, clock.now_ms)
+        except (StoreRefused, StoreUnavailable) as fault:
+            end_with([f"{fault}.", _UNFINISHED], REFUSED)
+        except asyncio.CancelledError:
+            end_with(["Interrupted.", _UNFINISHED], REFUSED)
     async with open_gateway(settings) as gateway:
         told = summary(backup.header, backup.tally)
         gateway.trail.note(Deed(Action.RESTORE, "restored", detail=told))

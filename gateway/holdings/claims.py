@@ -7,12 +7,12 @@ line.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.contract.names import Hostname
 from gateway.holdings import deeds
 from gateway.store import keys
-from gateway.store.documents import Change, Document
+from gateway.store.documents import READ_AT_ONCE, Change, Document, Unreadable
 from gateway.store.trail import NO_TRAIL
 
 if TYPE_CHECKING:
@@ -36,6 +36,13 @@ class Claim:
     note: str
 
 
+class Found(NamedTuple):
+    """All claims, by hostname: one that cannot be read does not hide the others."""
+
+    claims: list[Claim]
+    unreadable: list[Unreadable]
+
+
 class Claims:
     """All route claims. Every method raises `StoreUnavailable`."""
 
@@ -56,12 +63,14 @@ class Claims:
 
         Raises:
             ClaimRefused: an ownership holds the hostname.
+            Unreadable: what Redis has of the hostname; nothing was changed.
         """
 
         def decide(document: Document) -> Change:
             if document.holder is not None:
                 raise ClaimRefused(f"{hostname} is held by a client; release it first")
-            since_ms = document.claim["sinceMs"] if document.claim else self._now_ms()
+            present = _claims_of(document)
+            since_ms = present[0].since_ms if present else self._now_ms()
             return Change({"claim": {"sinceMs": since_ms, "note": note}})
 
         # Before, so that a crash leaves no claim out of the list, and after, since it may just have
@@ -93,17 +102,35 @@ class Claims:
         await self._unlist(hostname)
         return had_claim
 
-    async def all(self) -> list[Claim]:
-        """Every claim, by hostname."""
-        claims = []
-        for hostname in map(Hostname, sorted(await self._store.set_members(keys.CLAIMS_KEY))):
-            claim = (await self._documents.read(hostname)).claim
-            if claim is not None:
-                claims.append(Claim(hostname, claim["sinceMs"], claim["note"]))
-        return claims
+    async def all(self) -> Found:
+        """Every claim there is."""
+        listed = sorted(map(Hostname, await self._store.set_members(keys.CLAIMS_KEY)))
+        # The gateway's own are ASCII.
+        known = [hostname for hostname in listed if hostname.isascii()]
+        unreadable = [Unreadable(hostname) for hostname in listed if not hostname.isascii()]
+        claims: list[Claim] = []
+        for start in range(0, len(known), READ_AT_ONCE):
+            for each in await self._documents.read_many(known[start : start + READ_AT_ONCE]):
+                try:
+                    claims += _claims_of(each)
+                except Unreadable as fault:
+                    unreadable.append(fault)
+        return Found(claims, unreadable)
 
     async def _unlist(self, hostname: Hostname) -> None:
         await self._store.remove_from_set(keys.CLAIMS_KEY, hostname)
         # Claimed again before it was off the list: then it must be on it.
         if (await self._documents.read(hostname)).claim is not None:
             await self._store.add_to_set(keys.CLAIMS_KEY, hostname)
+
+
+def _claims_of(document: Document | Unreadable) -> list[Claim]:
+    """The claim of a document, if it has one. Raises `Unreadable`."""
+    if isinstance(document, Unreadable):
+        raise document
+    if document.claim is None:
+        return []
+    since_ms, note = document.claim.get("sinceMs"), document.claim.get("note")
+    if type(since_ms) is not int or type(note) is not str:
+        raise Unreadable(document.hostname)
+    return [Claim(document.hostname, since_ms, note)]

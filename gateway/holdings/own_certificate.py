@@ -33,7 +33,14 @@ THE_GATEWAY: Final = Holder(ClientId("the gateway"), AppId("its listener"))
 
 
 class NotThere(Exception):
-    """There is no certificate to be used (yet); a sentence for anybody says why."""
+    """There is no certificate to be used (yet); a sentence for anybody says why.
+
+    `is_coming`: it was asked for, and nothing has gone wrong so far.
+    """
+
+    def __init__(self, said: str, *, is_coming: bool = False) -> None:
+        super().__init__(said)
+        self.is_coming = is_coming
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +89,10 @@ class OwnCertificate:
         issuance = issuance_of(document)
         if issuance is None:
             await self._begin()
-            raise NotThere(f"The certificate of {self._hostname} was just asked for.")
-        raise NotThere(f"The certificate of {self._hostname} is not there yet{_why(issuance)}")
+            said = f"The certificate of {self._hostname} was just asked for."
+            raise NotThere(said, is_coming=True)
+        said = f"The certificate of {self._hostname} is not there yet{_why(issuance)}"
+        raise NotThere(said, is_coming=not issuance.message)
 
     def _opened(self, certificate: StoredCertificate) -> Opened:
         bound_to = key_binding(THE_GATEWAY, self._hostname)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from redis.exceptions import NoScriptError, RedisError
 
 from gateway.store.faults import StoreRefused, StoreUnavailable, judged
-from gateway.store.keys import KEYRING_KEY, PROBE_KEYS
+from gateway.store.keys import KEYRING_KEY, PROBE_KEYS, SCHEMA_KEY
 from gateway.store.places import Kind, read_place
 from gateway.store.routing import Errand, Router
 
@@ -62,6 +62,7 @@ class Store:
         self._router = Router(place)
         self._replicas = int(place.kind is not Kind.SINGLE) if replicas is None else replicas
         self._shortage_logged_at = -_SHORTAGE_LOGGED_EVERY_SECONDS
+        self._refusal: str | None = None
         self._commit = _Script("commit")
         self._remove_member = _Script("remove_member")
         self._compare_and_set = _Script("compare_and_set")
@@ -89,6 +90,13 @@ class Store:
         await self._router.run(errands)
         for errand in errands:
             _answer(errand)
+
+    def refuse(self, why: str | None) -> None:
+        """Let nothing be read or written from now on but what form the state has; None ends that.
+
+        For whoever has seen that it is another release's: what is there would be misread.
+        """
+        self._refusal = why
 
     async def time_ms(self) -> int:
         """Redis's own clock, in epoch milliseconds; of several servers always that of the same."""
@@ -121,7 +129,7 @@ class Store:
         None where there is none, or where something else lies under the key.
         """
         errands = [Errand(key, (("HGET", key, name),)) for key in keys]
-        await self._router.run(errands)
+        await self._carry_out(errands)
         answers = [errand.answers[0] for errand in errands]
         return [None if isinstance(answer, RedisError) else answer for answer in answers]
 
@@ -133,7 +141,7 @@ class Store:
         None where something else lies under the key.
         """
         errands = [Errand(key, (("HMGET", key, *names),)) for key in keys]
-        await self._router.run(errands)
+        await self._carry_out(errands)
         found = [errand.answers[0] for errand in errands]
         return [
             None
@@ -278,18 +286,26 @@ class Store:
         For `store.stream`. A refusal is an error in its place. Does not wait for replicas.
         """
         errand = Errand(key, tuple(commands))
-        await self._router.run([errand])
+        await self._carry_out([errand])
         return errand.answers
 
     async def answers_of_each(self, wanted: Sequence[tuple[str, Sequence[Command]]]) -> list[Any]:
-        """For each key what its commands came to, a list; all at once. For `store.whole` alone."""
+        """For each key what its commands came to, a list; all at once.
+
+        For `store.whole` and `store.stream`.
+        """
         errands = [Errand(key, tuple(commands)) for key, commands in wanted]
-        await self._router.run(errands)
+        await self._carry_out(errands)
         for errand in errands:
             for answer in errand.answers:
                 if isinstance(answer, RedisError):
                     raise judged(answer) from answer
         return [errand.answers for errand in errands]
+
+    async def _carry_out(self, errands: Sequence[Errand]) -> None:
+        if self._refusal is not None and any(errand.key != SCHEMA_KEY for errand in errands):
+            raise StoreUnavailable(self._refusal)
+        await self._router.run(errands)
 
     async def _read(self, key: str, command: Command) -> Any:
         (answer,) = await self._read_each([(key, command)])
@@ -297,7 +313,7 @@ class Store:
 
     async def _read_each(self, wanted: Sequence[tuple[str, Command]]) -> list[Any]:
         errands = [Errand(key, (command,)) for key, command in wanted]
-        await self._router.run(errands)
+        await self._carry_out(errands)
         return [_answer(errand) for errand in errands]
 
     async def _run(
@@ -322,7 +338,7 @@ class Store:
         # WAIT counts what was written on its own connection.
         errand = Errand(key, (command, ("WAIT", self._replicas, REPLICA_WAIT_MS)))
         async with self._router.time_limit():
-            await self._router.run([errand])
+            await self._carry_out([errand])
             answer = _answer(errand)
             acknowledged = errand.answers[1]
             if isinstance(acknowledged, RedisError):

@@ -29,6 +29,7 @@ import asyncio
 import contextlib
 import fcntl
 import logging
+import math
 import os
 import shutil
 from enum import Enum
@@ -40,7 +41,10 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "redis-server"
 START_LIMIT_SECONDS: Final = 20.0
-STOP_LIMIT_SECONDS: Final = 10.0
+SILENCE_LIMIT_SECONDS: Final = 3.0
+"""How long a command waits for a server that takes its connections and answers none."""
+
+STOP_SECONDS: Final = 10.0
 
 # `sun_path` has 108 bytes with the terminating zero (unix(7)).
 _MAX_SOCKET_PATH_BYTES: Final = 107
@@ -50,6 +54,7 @@ _STEADY_SECONDS: Final = 5.0  # a server that lived this long is restarted witho
 _SHORTEST_RESTART_DELAY_SECONDS: Final = 0.1
 _LONGEST_RESTART_DELAY_SECONDS: Final = 5.0
 _MAX_LOG_TAIL_BYTES: Final = 4096
+_SILENCE: Final = "no answer"
 
 # What can be set while it runs, so that an adopted server is like a new one.
 _DURABLE: Final = {
@@ -66,9 +71,14 @@ class EmbeddedRedisFault(Exception):
     """The private Redis cannot be had; the text is one sentence for the operator."""
 
 
+class StateDirWrong(EmbeddedRedisFault):
+    """`state_dir` is none for this user or this system: the same start would come to the same."""
+
+
 class _Answer(Enum):
     READY = "ready"
     LOADING = "loading"
+    SILENCE = "silence"
     NONE = "none"
 
 
@@ -111,10 +121,13 @@ class EmbeddedRedis:
         Raises EmbeddedRedisFault.
         """
         if await self._ask() is not _Answer.READY:
-            await self._first_obtain()
+            await self._first_obtain(SILENCE_LIMIT_SECONDS)
 
-    async def stop(self) -> None:
-        """Shut the server down unless another process looks after it. May be repeated."""
+    async def stop(self, within_seconds: float = STOP_SECONDS) -> None:
+        """Shut the server down unless another process looks after it. May be repeated.
+
+        One that was started here and has not ended within that time is killed.
+        """
         if self._supervisor is not None:
             self._supervisor.cancel()
             await asyncio.wait({self._supervisor})
@@ -122,23 +135,23 @@ class EmbeddedRedis:
             # The owner may have been killed: then the last one to leave puts out the light.
             self._take_ownership()
         if self._owner_lock is not None:
-            await self._shut_down()
+            await self._shut_down(within_seconds)
         self._release_ownership()
 
-    async def _first_obtain(self) -> None:
+    async def _first_obtain(self, silence_seconds: float = math.inf) -> None:
         self._prepare_folder()
         try:
-            await self._obtain()
+            await self._obtain(silence_seconds)
         except BaseException:
             if self._child is not None:
-                await self._shut_down()
+                await self._shut_down(STOP_SECONDS)
             self._release_ownership()
             raise
 
     def _prepare_folder(self) -> None:
         length = len(os.fsencode(self.socket_path))
         if length > _MAX_SOCKET_PATH_BYTES:
-            raise EmbeddedRedisFault(
+            raise StateDirWrong(
                 f"state_dir is too long: the socket {self.socket_path} would have {length} bytes,"
                 f" and the system allows {_MAX_SOCKET_PATH_BYTES}"
             )
@@ -154,15 +167,16 @@ class EmbeddedRedis:
             ) from error
         if owner_uid != os.geteuid():
             # Above all root must not: the service could not write to what root's server leaves.
-            raise EmbeddedRedisFault(
+            raise StateDirWrong(
                 f"only the owner of {self.folder} (user id {owner_uid}) can start its redis-server:"
                 " run this as that user, or while the gateway runs"
             )
 
-    async def _obtain(self) -> None:
+    async def _obtain(self, silence_seconds: float = math.inf) -> None:
         """Return once a server answers: another's, a left-over one, or one started here."""
         loop = asyncio.get_running_loop()
         end = loop.time() + START_LIMIT_SECONDS
+        silence_end = loop.time() + silence_seconds
         while True:
             started_here = self._child is not None
             self._take_ownership()
@@ -171,8 +185,16 @@ class EmbeddedRedis:
                 if self.is_owner and not started_here:
                     await self._make_durable()
                 return
+            if answer is not _Answer.SILENCE:
+                silence_end = loop.time() + silence_seconds
             if answer is _Answer.LOADING:  # however long its file takes it
                 end = loop.time() + START_LIMIT_SECONDS
+            elif loop.time() > silence_end:
+                raise EmbeddedRedisFault(
+                    f"the redis-server on {self.socket_path} takes connections and answers none: if"
+                    f" it hangs, kill the process in {self.folder / 'redis.pid'}, and a new one is"
+                    " started"
+                )
             elif loop.time() > end:
                 raise EmbeddedRedisFault(f"redis-server does not answer; see {self.log_path}")
             elif self.is_owner:
@@ -192,23 +214,27 @@ class EmbeddedRedis:
         said = await self._say("PING")
         if said == "+PONG":
             return _Answer.READY
+        if said == _SILENCE:
+            return _Answer.SILENCE
         return _Answer.LOADING if said.startswith("-LOADING") else _Answer.NONE
 
-    async def _say(self, command: str) -> str:
-        """Send an inline command; the first line of the answer, nothing when there was none.
+    async def _say(self, command: str, within_seconds: float = math.inf) -> str:
+        """Send an inline command; the first line of the answer, nothing when nobody is there.
 
         By hand, since redis-py 8.1 on Python 3.11 swallows cancellations (it writes under
         `asyncio.wait_for`) and leaves connections open when a server dies in the handshake.
         """
         try:
-            async with asyncio.timeout(_ANSWER_LIMIT_SECONDS):
+            async with asyncio.timeout(min(within_seconds, _ANSWER_LIMIT_SECONDS)):
                 reader, writer = await asyncio.open_unix_connection(self.socket_path)
                 try:
                     writer.write(f"{command}\r\n".encode())
                     line = await reader.readline()
                 finally:
                     writer.close()
-        except OSError:  # nobody there, a reset, or a timeout
+        except TimeoutError:
+            return _SILENCE
+        except OSError:  # nobody there, or a reset
             return ""
         return line.decode(errors="replace").strip()
 
@@ -302,17 +328,18 @@ class EmbeddedRedis:
             finally:
                 writer.close()
 
-    async def _shut_down(self) -> None:
+    async def _shut_down(self, within_seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        end = loop.time() + STOP_LIMIT_SECONDS
+        end = loop.time() + within_seconds
         while not self._is_gone():
-            if loop.time() > end:
+            left_seconds = end - loop.time()
+            if left_seconds <= 0:
                 _log.error("the embedded Redis does not end; see %s", self.log_path)
                 if self._child is not None:
                     self._child.kill()  # what it acknowledged is on the disk
                 break
             # It may be starting, and not listen yet, or go while it answers: ask until it's gone.
-            await self._say("SHUTDOWN")
+            await self._say("SHUTDOWN", left_seconds)
             await asyncio.sleep(_POLL_SECONDS)
         if self._child is not None:
             await self._child.wait()

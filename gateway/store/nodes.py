@@ -95,12 +95,12 @@ class Node:
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         if len(commands) == 1:
             try:
-                return [await self._client.execute_command(*commands[0])]  # type: ignore[no-untyped-call]
+                return [await self._client.execute_command(*_as_bytes(commands[0]))]  # type: ignore[no-untyped-call]
             except ResponseError as refusal:
                 return [refusal]
         pipeline = self._client.pipeline(transaction=False)
         for command in commands:
-            pipeline.execute_command(*command)
+            pipeline.execute_command(*_as_bytes(command))
         return await pipeline.execute(raise_on_error=False)
 
     async def ask(self, command: Command) -> Any:
@@ -121,6 +121,16 @@ class Node:
         """Close every connection. May be repeated."""
         await self._client.aclose()
         await self._client.connection_pool.disconnect()
+
+
+def _as_bytes(command: Command) -> Sequence[Any]:
+    """A command as it is sent: what was read and is no UTF-8 goes back as the bytes that it was."""
+    return [
+        word.encode(errors="surrogateescape")
+        if isinstance(word, str) and not word.isascii()
+        else word
+        for word in command
+    ]
 
 
 def _kind_of(error: Exception) -> str:

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from gateway.contract.faults import quoted
 from gateway.store.documents import ATTEMPTS, Contended
 from gateway.store.keys import ALL_KEYS, SCHEMA_KEY
 
@@ -39,6 +41,12 @@ _SCHEMA: Final = "schema"
 _MIGRATING: Final = "migrating"
 _RESTORING: Final = "restoring"
 _VERSION: Final = "version"
+_FORM: Final = re.compile(r"[1-9][0-9]{0,8}")
+
+_TAKEN_OVER: Final = (
+    "Another `gateway restore` has begun on this Redis after this one, which has stopped: let that"
+    " one finish."
+)
 
 _log = structlog.get_logger(__name__)
 
@@ -98,33 +106,45 @@ async def settle(
             await _Migrating(store, now_ms, fields, found).run(migrations[found - 1 :])
 
 
-async def begin_restoring(store: Store, backup_id: str) -> bool:
-    """Refuse every start from now on, until `end_restoring`; False: there is a state already.
+async def begin_restoring(store: Store, backup_id: str) -> str | None:
+    """Refuse every start from now on, until `end_restoring`; None: there is a state already.
 
-    True also where a restore of the same backup was cut off.
+    Answers the turn that this run has now. One of the same backup that was begun before has lost
+    its own, whether it was cut off or is at work.
 
     Raises:
         StateRefused: a restore of another backup was cut off here.
     """
     fields = await store.fields(SCHEMA_KEY)
     begun = fields.get(_RESTORING)
-    if begun == backup_id:
-        return True
-    if begun is not None:
+    if begun not in {None, backup_id}:
         raise StateRefused(
-            f"A restore of the backup {begun} was cut off here: finish that one, or empty this"
-            " Redis first."
+            f"A restore of the backup {quoted(begun or '')} was cut off here: finish that one, or"
+            " empty this Redis first."
         )
-    if fields or await _holds_anything(store):
-        return False
-    return await _commit(store, fields, {_RESTORING: backup_id}) is not None
+    if begun is None and (fields or await _holds_anything(store)):
+        return None
+    turn = await _commit(store, fields, {_RESTORING: backup_id})
+    if turn is None:
+        raise StateRefused(_TAKEN_OVER)
+    return turn
 
 
-async def end_restoring(store: Store, form: int) -> None:
-    """Let gateways start on what was restored, which has this form; may be repeated."""
-    fields = await store.fields(SCHEMA_KEY)
-    if await _commit(store, fields, {_SCHEMA: str(form)}, deletes=[_RESTORING]) is None:
-        raise Contended("Two restores at once: this one has written all of it")
+async def demand_restoring(store: Store, turn: str) -> None:
+    """See that nobody has begun after this run. Raises `StateRefused`."""
+    if (await store.fields(SCHEMA_KEY)).get(_VERSION) != turn:
+        raise StateRefused(_TAKEN_OVER)
+
+
+async def end_restoring(store: Store, form: int, turn: str) -> None:
+    """Let gateways start on what was restored, which has this form.
+
+    Raises:
+        StateRefused: another run has taken over; nothing was changed.
+    """
+    sets = {_SCHEMA: str(form)}
+    if await _commit(store, {_VERSION: turn}, sets, deletes=[_RESTORING]) is None:
+        raise StateRefused(_TAKEN_OVER)
 
 
 class _Migrating:
@@ -190,13 +210,15 @@ def _form_in(fields: Mapping[str, str], known: int) -> int | None:
     if _RESTORING in fields:
         raise StateRefused(
             "A restore into this Redis was cut off: run `gateway restore` with the same file"
-            f" again (the backup {fields[_RESTORING]}), or empty this Redis."
+            f" again (the backup {quoted(fields[_RESTORING])}), or empty this Redis."
         )
     text = fields.get(_SCHEMA)
     if text is None:
         return None
-    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
-        raise StateRefused(f"{SCHEMA_KEY} in Redis says that its state has the form {text!r}.")
+    if _FORM.fullmatch(text) is None:
+        raise StateRefused(
+            f"{SCHEMA_KEY} in Redis says that its state has the form {quoted(text)}."
+        )
     if int(text) > known:
         raise StateRefused(
             f"The state in this Redis has form {text}, and this release knows forms up to {known}:"

@@ -253,7 +253,7 @@ class ClusterTopology(Topology):
 
     def node_for(self, key: str) -> Node:
         """The owner of the key's slot."""
-        slot = key_slot(key.encode())
+        slot = key_slot(key.encode(errors="surrogateescape"))
         owner = self._owners[slot]
         if owner is None:
             raise StoreUnavailable(f"No node of the Cluster is known to have slot {slot}")
@@ -265,7 +265,7 @@ class ClusterTopology(Topology):
 
     def moved(self, key: str, node: Node) -> None:
         """One slot has another owner; what else has moved is found when it is asked for."""
-        self._owners[key_slot(key.encode())] = node
+        self._owners[key_slot(key.encode(errors="surrogateescape"))] = node
 
     async def probe(self) -> None:
         """Every primary answers, and says that the Cluster is whole."""

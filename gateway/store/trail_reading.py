@@ -27,6 +27,25 @@ LATE_MS: Final = 60_000
 
 _NAMES_REMEMBERED: Final = 1_000
 
+_NUMBERS_ALWAYS: Final = frozenset({"at"})
+_NUMBERS: Final = frozenset({"repeated"})
+_TEXTS_ALWAYS: Final = frozenset({"who", "what", "outcome"})
+_TEXTS: Final = frozenset(
+    {
+        "name",
+        "ofClient",
+        "remote",
+        "requestId",
+        "hostname",
+        "clientId",
+        "appId",
+        "credentialId",
+        "before",
+        "after",
+        "detail",
+    }
+)
+
 
 class Told(NamedTuple):
     """An entry as it was read; `entry` is None where it is in no shape that this release knows."""
@@ -136,13 +155,26 @@ class TrailReader:
 
 
 def _read(text: str) -> Mapping[str, Any] | None:
+    """An entry's JSON, if each field is of the type that `store.deeds` gives it.
+
+    A later release may have fields of its own, of any of these types.
+    """
     try:
         entry = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    is_known = type(entry) is dict and type(entry.get("at")) is int
-    is_known = is_known and all(type(entry.get(name)) is str for name in ("who", "what", "outcome"))
-    return entry if is_known else None
+    if type(entry) is not dict or not entry.keys() >= {*_NUMBERS_ALWAYS, *_TEXTS_ALWAYS}:
+        return None
+    for name, value in entry.items():
+        if name in _NUMBERS_ALWAYS or name in _NUMBERS:
+            fits = type(value) is int
+        elif name in _TEXTS_ALWAYS or name in _TEXTS:
+            fits = type(value) is str
+        else:
+            fits = value is None or type(value) in (bool, int, str)
+        if not fits:
+            return None
+    return entry
 
 
 def _numbers(place: str) -> tuple[int, int]:

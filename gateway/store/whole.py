@@ -15,19 +15,29 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from gateway.contract.faults import quoted
 from gateway.store import keys
+from gateway.store.faults import StoreRefused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 
     from gateway.store.connection import Store
     from gateway.store.nodes import Command
+
+    Batch = list[tuple[str, list[Command]]]
+    """Keys, and commands for each, in their order."""
 
 READ_AT_ONCE: Final = 100
 """How many keys are read or written at once."""
 
 PART_SIZE: Final = 500
 """How many members of a set or entries of a stream are in one piece."""
+
+COMMANDS_AT_ONCE: Final = 1_000
+BYTES_AT_ONCE: Final = 2 * 1024 * 1024
+"""How much is sent in one exchange: a piece may be one command or many, and each small or large.
+One command alone may be larger."""
 
 _DOCUMENT: Final = """\
 return {redis.call("HGETALL", KEYS[1]), redis.call("ZSCORE", KEYS[2], ARGV[1])}
@@ -95,8 +105,14 @@ def sort_of(key: str) -> Sort:
     """What a key is for."""
     for pattern, sort in _SORTS:
         if pattern.fullmatch(key):
-            return sort
+            is_foreign = sort is Sort.DOCUMENT and not _is_document(key)
+            return Sort.OTHER if is_foreign else sort
     return Sort.OTHER
+
+
+def _is_document(key: str) -> bool:
+    """Whether the gateway itself could have written a key that looks like a document's."""
+    return key.isascii() and key == keys.host_key(keys.hostname_in(key))
 
 
 class Whole:
@@ -128,7 +144,11 @@ class Whole:
             hostname = keys.hostname_in(key)
             due_key = keys.due_key(keys.bucket_of(hostname))
             wanted.append((key, [("EVAL", _DOCUMENT, 2, key, due_key, hostname)]))
-        found = await self._store.answers_of_each(wanted)
+        try:
+            found = await self._store.answers_of_each(wanted)
+        except StoreRefused:
+            await self._require_hashes(document_keys)
+            raise
         return [
             Piece(key, "hash", flat, due=due)
             for key, ((flat, due),) in zip(document_keys, found, strict=True)
@@ -136,8 +156,16 @@ class Whole:
         ]
 
     async def hashes(self, hash_keys: Sequence[str]) -> list[Piece]:
-        """Some hashes (`READ_AT_ONCE` at most), those that are gone left out."""
-        found = await self._store.fields_of_each(hash_keys)
+        """Some hashes (`READ_AT_ONCE` at most), those that are gone left out.
+
+        Raises:
+            KeyUnknown: one is something else; so with `documents`.
+        """
+        try:
+            found = await self._store.fields_of_each(hash_keys)
+        except StoreRefused:
+            await self._require_hashes(hash_keys)
+            raise
         return [
             hash_piece(key, fields) for key, fields in zip(hash_keys, found, strict=True) if fields
         ]
@@ -161,32 +189,36 @@ class Whole:
             some = names[start : start + READ_AT_ONCE]
             asked = [(key, [("TYPE", key), ("PTTL", key)]) for key in some]
             answers = await self._store.answers_of_each(asked)
+            kinds: dict[str, str] = {}
+            expiries: dict[str, int | None] = {}
             for key, (kind, lifetime_ms) in zip(some, answers, strict=True):
-                expires_ms = self._now_ms() + lifetime_ms if lifetime_ms >= 0 else None
-                async for piece in self._pieces(key, kind, expires_ms):
+                if kind not in {"none", "stream", *_READING}:
+                    what = f"a {kind}, which is nothing that this release keeps"
+                    raise KeyUnknown(f"{_shown(key)} is {what}")
+                kinds[key] = kind
+                expiries[key] = self._now_ms() + lifetime_ms if lifetime_ms >= 0 else None
+            read_whole = [
+                (key, [_READING[kinds[key]](key)]) for key in some if kinds[key] in _READING
+            ]
+            found = await self._store.answers_of_each(read_whole)
+            for (key, _), (answer,) in zip(read_whole, found, strict=True):
+                for piece in _parts(key, kinds[key], _flat(answer), expiries[key]):
                     yield piece
+            for key in some:
+                if kinds[key] == "stream":
+                    async for piece in self._stream(key):
+                        yield piece
 
-    async def write(self, pieces: Iterable[Piece]) -> None:
-        """Write pieces (some hundreds), each key whole if all its pieces come; repeatable."""
-        commands: dict[str, list[Command]] = {}
-        for piece in pieces:
-            commands.setdefault(piece.key, []).extend(_commands(piece))
-        await self._store.answers_of_each(list(commands.items()))
+    async def write(self, batch: Batch) -> None:
+        """Write one of `batches`; repeatable, from the first one on."""
+        await self._store.answers_of_each(batch)
 
-    async def _pieces(self, key: str, kind: str, expires_ms: int | None) -> AsyncIterator[Piece]:
-        if kind == "none":
-            return
-        if kind == "stream":
-            async for piece in self._stream(key):
-                yield piece
-            return
-        command = _READING.get(kind)
-        if command is None:
-            raise KeyUnknown(f"{key} is a {kind}, which is nothing that this release keeps")
-        ((answer,),) = await self._store.answers_of_each([(key, [command(key)])])
-        values = _flat(answer)
-        for start in range(0, len(values), 2 * PART_SIZE):
-            yield Piece(key, kind, values[start : start + 2 * PART_SIZE], start == 0, expires_ms)
+    async def _require_hashes(self, names: Sequence[str]) -> None:
+        """Raises `KeyUnknown` for the first that is there and no hash."""
+        kinds = await self._store.answers_of_each([(key, [("TYPE", key)]) for key in names])
+        for key, (kind,) in zip(names, kinds, strict=True):
+            if kind not in {"hash", "none"}:
+                raise KeyUnknown(f"{_shown(key)} is a {kind}, where the gateway keeps a hash")
 
     async def _stream(self, key: str) -> AsyncIterator[Piece]:
         after, is_first = "-", True
@@ -199,6 +231,32 @@ class Whole:
                 key, "stream", [[name, _flat(fields)] for name, fields in entries], is_first
             )
             after, is_first = f"({entries[-1][0]}", False
+
+
+def batches(pieces: Iterable[Piece]) -> Iterator[Batch]:
+    """What writes pieces, in exchanges of a bounded size; each key whole if all its pieces come."""
+    commands: dict[str, list[Command]] = {}
+    count = size = 0
+    for piece in pieces:
+        for command in _commands(piece):
+            commands.setdefault(piece.key, []).append(command)
+            count += 1
+            size += sum(len(str(word)) for word in command)
+            if count >= COMMANDS_AT_ONCE or size >= BYTES_AT_ONCE:
+                yield list(commands.items())
+                commands, count, size = {}, 0, 0
+    if commands:
+        yield list(commands.items())
+
+
+def _parts(key: str, kind: str, values: list[Any], expires_ms: int | None) -> Iterator[Piece]:
+    for start in range(0, len(values), 2 * PART_SIZE):
+        yield Piece(key, kind, values[start : start + 2 * PART_SIZE], start == 0, expires_ms)
+
+
+def _shown(key: str) -> str:
+    """A key that somebody else has made, as it may be told: it may be any bytes, of any length."""
+    return key if key.isascii() and key.isprintable() and len(key) < 200 else quoted(key)
 
 
 _READING: Final[dict[str, Callable[[str], Command]]] = {

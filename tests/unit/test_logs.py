@@ -69,15 +69,15 @@ def test_json_form_is_one_object_a_line() -> None:
 def logged(form: str, level: str = "info") -> Iterator[io.StringIO]:
     """What is logged within the block, as on standard error; afterwards all is as it was before."""
     root, stderr, written = logging.getLogger(), sys.stderr, io.StringIO()
-    before = (root.handlers, root.level)
+    handlers, threshold = root.handlers, root.level
     sys.stderr = written
     try:
         configure_logging(level, form)
         yield written
     finally:
         sys.stderr = stderr
-        root.handlers, _ = before
-        root.setLevel(before[1])
+        root.handlers = handlers
+        root.setLevel(threshold)
         structlog.reset_defaults()
 
 

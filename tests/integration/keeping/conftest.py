@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.keeping.applying import Applier
 from tests.integration.keeping.redises import Keeper, empty
 from tests.lab.bind import BindPair
-from tests.lab.gateway import GatewayConfig, write_gateway_config
+from tests.lab.gateway import (
+    GatewayConfig,
+    GatewayProcess,
+    start_gateway,
+    write_gateway_config,
+)
 from tests.lab.pebble import PebbleProcess
 from tests.lab.redis import RedisProcess, start_redis
 
@@ -76,3 +82,16 @@ def other_keyring(config: GatewayConfig, tmp_path: Path) -> Path:
     keyring.write_text(f"other-{key_id} {secret[::-1].lstrip('=')[:43]}=\n")
     own.write_text(own.read_text().replace(str(config.config_file.parent), str(folder)))
     return own
+
+
+@pytest.fixture
+def applier(keeper: Keeper, source: str, tmp_path: Path) -> Applier:
+    return Applier(keeper, source, tmp_path)
+
+
+@pytest.fixture
+def gateway(config: GatewayConfig, source: str) -> Iterator[GatewayProcess]:
+    del source  # emptied before the start
+    started = start_gateway(config, "applied")
+    yield started
+    started.stop()

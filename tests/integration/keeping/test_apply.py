@@ -6,17 +6,13 @@ import secrets
 import signal
 import stat
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.integration.cli.terminal import Terminal
 from tests.integration.dns.hand import Hand
+from tests.integration.keeping.applying import Applier, claim, client
 from tests.integration.keeping.redises import (
-    Keeper,
     connection,
     contents,
     empty,
@@ -24,62 +20,11 @@ from tests.integration.keeping.redises import (
 )
 from tests.integration.service.calling import CONTEXT, SYNC, Caller
 from tests.lab.bind import BindPair
-from tests.lab.gateway import GatewayConfig, GatewayProcess, start_gateway
+from tests.lab.gateway import GatewayProcess
 from tests.lab.process import wait_until
 from tests.lab.redis import RedisProcess
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "clients.toml"
-
-
-class Applier:
-    """Applies texts to one Redis, and says what there is."""
-
-    def __init__(self, keeper: Keeper, url: str, folder: Path) -> None:
-        self.keeper = keeper
-        self.url = url
-        self.file = folder / "clients.toml"
-
-    def run(self, text: str, *options: str) -> subprocess.CompletedProcess[str]:
-        self.file.write_text(text)
-        return self.keeper.run(self.url, "clients", "apply", self.file, *options)
-
-    def applied(self, text: str, *options: str) -> dict[str, Any]:
-        result = self.run(text, "--json", "--yes", *options)
-        assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
-        answer: dict[str, Any] = json.loads(result.stdout)
-        return answer
-
-    def clients(self) -> dict[str, Any]:
-        listed = json.loads(self.keeper.done(self.url, "clients", "list", "--json"))
-        return {each["clientId"]: each for each in listed}
-
-    def claims(self) -> dict[str, str]:
-        listed = json.loads(self.keeper.done(self.url, "claims", "list", "--json"))
-        return {each["hostname"]: each["note"] for each in listed}
-
-
-@pytest.fixture
-def applier(keeper: Keeper, source: str, tmp_path: Path) -> Applier:
-    return Applier(keeper, source, tmp_path)
-
-
-@pytest.fixture
-def gateway(config: GatewayConfig, source: str) -> Iterator[GatewayProcess]:
-    del source  # emptied before the start
-    started = start_gateway(config, "applied")
-    yield started
-    started.stop()
-
-
-def client(client_id: str, *patterns: str, kind: str = "t") -> str:
-    return (
-        f'[[clients]]\nid = "{client_id}"\ntype = "{kind}"\npatterns = {json.dumps(patterns)}\n'
-        'allow = ["198.51.100.0/24"]\ncapabilities = ["syncDnsRecords"]\n'
-    )
-
-
-def claim(hostname: str, note: str = "") -> str:
-    return f'[[claims]]\nhostname = "{hostname}"\nnote = "{note}"\n'
 
 
 def test_example_file_is_applied_and_a_second_time_changes_nothing(applier: Applier) -> None:
@@ -137,6 +82,39 @@ def test_token_that_is_shown_is_good_at_once(
     assert caller.refused(CONTEXT)["code"] == "unauthorized"
 
 
+def test_dry_run_says_what_would_be_refused(
+    applier: Applier, gateway: GatewayProcess, tmp_path: Path
+) -> None:
+    hostname = f"t{secrets.token_hex(6)}.example.test"
+    token = applier.applied(client("a", hostname))["tokens"]["a"]
+    wire, record = {"appId": "r", "hostname": hostname}, {"type": "A", "value": "198.51.100.9"}
+    Caller(gateway.url, token).call(SYNC, ownership=wire, record=record)
+    before = contents(applier.url)
+    (tmp_path / "b.token").touch()
+    text = client("a", hostname) + claim(hostname)
+    claimed = applier.run(text, "--dry-run")
+    assert (claimed.returncode, claimed.stderr) == (
+        1,
+        f"{hostname} is held by a: the claim would be refused.\n",
+    )
+    options = ("--prune", "--tokens-dir", str(tmp_path), "--dry-run")
+    pruned = applier.run(client("b"), *options)
+    assert pruned.returncode == 1
+    first, second = pruned.stderr.splitlines()
+    assert first.startswith(f"Client a holds {hostname}: --release-holdings")
+    assert second.startswith(f"{tmp_path / 'b.token'} is there already")
+    released = applier.run("clients = []\n" + claim(hostname), *options, "--release-holdings")
+    assert (released.returncode, released.stderr) == (0, "")
+    assert contents(applier.url) == before
+
+    kept = applier.keeper.run(applier.url, "clients", "remove", "a")
+    assert (kept.returncode, kept.stderr) == (
+        1,
+        f"a still holds hostnames (1, such as {hostname}): add --release-holdings to withdraw and"
+        " release all of it\n",
+    )
+
+
 def test_only_what_differs_is_changed_and_shown(applier: Applier) -> None:
     applier.applied(
         client("a", "a.example.com", "b.example.com")
@@ -178,17 +156,6 @@ def test_only_what_differs_is_changed_and_shown(applier: Applier) -> None:
     assert applier.claims() == {"x.example.com": "new"}
 
 
-def test_every_fault_of_a_file_is_told_and_nothing_is_done(applier: Applier) -> None:
-    wrong = applier.run(client("a", "*") + client("a") + claim("X"), "--yes")
-    assert wrong.returncode == 2
-    assert wrong.stdout == ""
-    assert [line.split(": ", 2)[1] for line in wrong.stderr.splitlines()] == [
-        'clients[0] ("a")',
-        "claims[0]",
-    ]
-    assert applier.clients() == {}
-
-
 def test_claim_on_what_a_client_holds_is_refused_and_the_rest_is_done(
     applier: Applier, gateway: GatewayProcess
 ) -> None:
@@ -202,6 +169,46 @@ def test_claim_on_what_a_client_holds_is_refused_and_the_rest_is_done(
     assert refused.stderr == f"{hostname}: {hostname} is held by a client; release it first.\n"
     assert applier.claims() == {other: ""}
     assert caller.call(SYNC, ownership=wire, delete=True)["status"] == "managed-deleted"
+
+
+def test_what_was_not_shown_is_not_released(
+    applier: Applier, gateway: GatewayProcess, bind: BindPair
+) -> None:
+    """A client publishes while the operator reads what would be released."""
+    shown, later = (f"t{secrets.token_hex(6)}.example.test" for _ in range(2))
+    caller = Caller(gateway.url, applier.applied(client("a", shown, later))["tokens"]["a"])
+    record = {"type": "A", "value": "198.51.100.9"}
+
+    def publish(hostname: str) -> None:
+        wire = {"appId": "r", "hostname": hostname}
+        assert caller.call(SYNC, ownership=wire, record=record)["status"] == "managed-created"
+
+    publish(shown)
+    applier.file.write_text("clients = []\n")
+    typed = ["clients", "apply", str(applier.file), "--config", str(applier.keeper.config_file)]
+    environ = applier.keeper.environ(applier.url)
+    with Terminal([*typed, "--prune", "--release-holdings"], environ) as terminal:
+        terminal.read_until(lambda screen: "Apply this?" in screen)
+        publish(later)
+        terminal.type("y\n")
+        ended, output = terminal.ended()
+    assert ended == 1, output
+    assert f"a holds {later} by now, which was not shown" in terminal.screen
+    assert Hand.at(bind).records(shown)
+    assert caller.call(CONTEXT)["context"]["clientId"] == "a"
+    applier.applied("clients = []\n", "--prune", "--release-holdings")
+    assert Hand.at(bind).records(shown) | Hand.at(bind).records(later) == set()
+
+
+def test_token_of_a_client_that_is_removed_is_missed_no_more(applier: Applier) -> None:
+    applier.applied(client("a") + client("b"))
+    with connection(applier.url) as redis:
+        for name, each in applier.clients().items():
+            redis.hset("gw:untold", each["credentials"][0]["credentialId"], name)
+        pruned = applier.applied(client("b"), "--prune")
+        assert pruned["lostTokens"] == ["b"]
+        applier.keeper.done(applier.url, "clients", "remove", "b")
+        assert not redis.exists("gw:untold")
 
 
 def test_tokens_go_into_files_of_their_own_and_over_none(applier: Applier, tmp_path: Path) -> None:
@@ -230,11 +237,11 @@ def test_terminal_is_asked_and_no_is_an_answer(applier: Applier) -> None:
     applier.file.write_text(client("a"))
     typed = ["clients", "apply", str(applier.file), "--config", str(applier.keeper.config_file)]
     environ = applier.keeper.environ(applier.url)
-    for answer, code, there in (("\x03", 1, set()), ("n\n", 1, set()), ("y\n", 0, {"a"})):
+    for answer, code, there in (("", 1, set()), ("n\n", 1, set()), ("y\n", 0, {"a"})):
         with Terminal(typed, environ) as terminal:
             terminal.read_until(lambda screen: "Apply this?" in screen)
             terminal.type(answer)
-            ended, output = terminal.ended()
+            ended, output = terminal.ended() if answer else terminal.interrupted()
         assert ended == code, terminal.screen
         assert "+ client a" in output
         assert ("token of a: gwc_" in output) is bool(there)

@@ -11,8 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
+import redis
 
-from gateway.store.keys import host_key
+from gateway.store.keys import client_key, host_key
 from tests.integration.dns.hand import Hand
 from tests.integration.keeping.redises import (
     Keeper,
@@ -22,7 +23,7 @@ from tests.integration.keeping.redises import (
     expiries,
     seed,
 )
-from tests.integration.service.calling import CONTEXT, Ownership, World
+from tests.integration.service.calling import CONTEXT, SYNC, Ownership, World
 from tests.lab.bind import BindPair
 from tests.lab.gateway import GatewayConfig, GatewayProcess, start_gateway
 from tests.lab.pebble import PebbleProcess
@@ -110,11 +111,12 @@ def test_everything_answers_as_before(
     assert theirs.publish(ADDRESS)["status"] == "record-conflict"
 
 
-def test_gateway_that_runs_on_a_newer_state_is_not_ready_and_says_why(
+def test_gateway_that_runs_on_a_newer_state_leaves_it_alone_and_says_why(
     source: str, config: GatewayConfig, gateways: list[GatewayProcess]
 ) -> None:
     """As one that was started while Redis was away, with what another release has left in it."""
     gateways.append(start_gateway(config, "older"))
+    mine = World(config.url, config.admin_token).ownership()
 
     def readiness() -> tuple[int, str]:
         answer = httpx.get(f"{gateways[0].base_url}/readyz", trust_env=False, timeout=15)
@@ -124,8 +126,14 @@ def test_gateway_that_runs_on_a_newer_state_is_not_ready_and_says_why(
         client.hset("gw:schema", "schema", "99")
         wait_until(lambda: readiness()[0] == 503, "it is not ready")
         assert "form 99" in readiness()[1]
+        before = contents(source)
+        record = {"type": "A", "value": ADDRESS}
+        for method, request in ((CONTEXT, {}), (SYNC, {"ownership": mine.wire, "record": record})):
+            assert mine.caller.refused(method, **request)["code"] == "unavailable"
+        assert contents(source) == before
         client.hset("gw:schema", "schema", "1")
         wait_until(lambda: readiness()[0] == 200, "it is ready again")
+        assert mine.publish(ADDRESS)["status"] == "managed-created"
 
 
 def test_backup_beside_calls_is_whole_and_agrees(
@@ -213,10 +221,36 @@ def test_backup_that_cannot_be_written_says_why(
     assert os.listdir(tmp_path) == []
 
 
-def test_key_of_an_unknown_kind_is_named(source: str, keeper: Keeper, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("gw:surprise", "gw:surprise is a list"),
+        (host_key("a.example.test"), f"{host_key('a.example.test')} is a list, where"),
+        (client_key("0" * 24), f"{client_key('0' * 24)} is a list, where"),
+        (b"gw:\xff\n", '"gw:\\u{dcff}\\n" is a list'),
+    ],
+)
+def test_key_of_an_unknown_kind_is_named(
+    source: str, keeper: Keeper, tmp_path: Path, key: str | bytes, told: str
+) -> None:
     with connection(source) as client:
-        client.rpush("gw:surprise", "a")
+        client.rpush(key, "a")
     refused = keeper.run(source, "backup", tmp_path / "backup")
     assert refused.returncode == 1
-    assert refused.stderr.startswith("gw:surprise is a list")
+    assert refused.stderr.startswith(told)
+    assert refused.stderr.count("\n") == 1
     assert os.listdir(tmp_path) == []
+
+
+def test_key_of_any_bytes_comes_back_as_it_was(
+    source: str, target: str, keeper: Keeper, tmp_path: Path
+) -> None:
+    names = (b"gw:{h1}:host:\xff", "gw:{h1}:host:\u00fc.test".encode(), b"gw:\x00\xfe")
+    fields = {b"\xff": b"\xfe", b"version": b"v"}
+    with redis.Redis.from_url(source) as client:
+        for name in names:
+            client.hset(name, mapping=fields)
+    keeper.done(source, "backup", tmp_path / "backup")
+    keeper.done(target, "restore", tmp_path / "backup")
+    with redis.Redis.from_url(target) as client:
+        assert {name: client.hgetall(name) for name in names} == dict.fromkeys(names, fields)

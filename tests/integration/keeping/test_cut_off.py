@@ -154,6 +154,41 @@ def test_killed_restore_keeps_gateways_away_and_is_finished_by_the_same_command(
     empty(target)
 
 
+def test_terminated_restore_says_what_is_locked_out_and_how_to_go_on(
+    source: str, target: str, second_redis: RedisProcess, keeper: Keeper, tmp_path: Path
+) -> None:
+    file = tmp_path / "backup"
+    seed(source, MANY)
+    keeper.done(source, "backup", file)
+
+    def end_one() -> subprocess.CompletedProcess[str] | None:
+        """What it came to, if it was not done before the signal came."""
+        empty(target)
+        restoring = keeper.start(target, "restore", file)
+        with connection(target) as client:
+            wait_until(
+                lambda: client.dbsize() > 200 or restoring.poll() is not None,
+                "some of it is written",
+                pause_seconds=0.001,
+            )
+        second_redis.process.pause()
+        try:
+            restoring.send_signal(signal.SIGTERM)
+            result = restoring.ended(LIMIT_SECONDS)
+        finally:
+            second_redis.process.resume()
+        return None if result.returncode == 0 else result
+
+    result = until_caught(end_one)
+    assert result.returncode == 1
+    assert result.stderr.startswith(
+        "Interrupted.\nThe restore is not finished, and no gateway starts"
+    )
+    assert "run the same command with the same file again" in result.stderr
+    keeper.done(target, "restore", file)
+    empty(target)
+
+
 def test_state_of_a_newer_release_is_refused_by_every_start_and_left_alone(
     source: str, keeper: Keeper
 ) -> None:

@@ -312,6 +312,21 @@ def test_explaining_writes_nothing(service_lab: Lab, mine: Ownership) -> None:
     assert trail(service_lab, "--hostname", mine.hostname) == []
 
 
+def test_token_that_names_a_client_by_mistake_is_in_no_log(service_lab: Lab, world: World) -> None:
+    secret = secrets.token_hex(20)
+    slipped = f"gwc_{'a' * 36}_{secret}aaa"
+    asked = {"action": "ensure", "spec": spec(slipped)}
+    assert world.admin.call(PROVISION, **asked)["client"]["clientId"] == slipped
+    removed = {"action": "remove", "spec": {"clientId": slipped}}
+    world.admin.call(PROVISION, **removed)
+    refused = str(world.admin.refused(PROVISION, **removed))
+    assert "names no client" in refused
+    assert secret not in refused
+    logs = "".join(each.process.log_file.read_text() for each in service_lab.gateways)
+    assert "gwc_(hidden)" in logs
+    assert secret not in logs
+
+
 @pytest.mark.parametrize(
     "text", ["\x1b]0;owned\x07", "a\n2026-11-30T08:35:01Z [info] call", "\x9b"]
 )

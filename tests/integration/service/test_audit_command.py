@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from gateway.store.connection import Store
 from gateway.store.keys import AUDIT_KEY
@@ -65,9 +66,9 @@ def following(lab: Lab, *options: str, **environ: str) -> Iterator[Following]:
         started.command.kill()
 
 
-async def fill(redis: RedisProcess, count: int, *, bound: int = 100_000, ago_ms: int = 0) -> None:
+async def fill(server: RedisProcess, count: int, *, bound: int = 100_000, ago_ms: int = 0) -> None:
     """Entries of hostnames n0, n1, … in a Redis."""
-    store = Store(redis.url, replicas=0)
+    store = Store(server.url, replicas=0)
     at_ms = time.time_ns() // 1_000_000 - ago_ms
     entry = {"at": at_ms, "who": "admin", "what": "claim-add", "outcome": "claimed"}
     lines = [
@@ -78,9 +79,9 @@ async def fill(redis: RedisProcess, count: int, *, bound: int = 100_000, ago_ms:
     await store.close()
 
 
-def shown(lab: Lab, redis: RedisProcess, *options: str) -> tuple[list[str], str]:
+def shown(lab: Lab, server: RedisProcess, *options: str) -> tuple[list[str], str]:
     """The hostnames that it prints from a Redis, and what it says beside."""
-    printed = gateway(lab, "audit", "--json", *options, GATEWAY_REDIS__URL=redis.url)
+    printed = gateway(lab, "audit", "--json", *options, GATEWAY_REDIS__URL=server.url)
     assert printed.returncode == 0, printed.stderr
     entries = [json.loads(line) for line in printed.stdout.splitlines()]
     return [entry["hostname"].partition(".")[0] for entry in entries], printed.stderr
@@ -117,8 +118,49 @@ async def test_what_was_trimmed_is_said(service_lab: Lab, own_redis: RedisProces
     await fill(own_redis, 1_000, bound=100)
     found, said = shown(service_lab, own_redis, "--limit", "1000")
     assert 100 <= len(found) < 1_000
-    assert f"{1_000 - len(found)} older entries were trimmed" in said
+    assert f"{1_000 - len(found)} older entries are gone (trimmed by audit.entries" in said
     assert shown(service_lab, own_redis, "--limit", "2")[1] == ""
+
+
+async def test_odd_entries_hide_no_other_and_say_no_more_than_they_are(
+    service_lab: Lab, own_redis: RedisProcess
+) -> None:
+    """Whoever may write to Redis, or a later release, may have put anything there."""
+    whole = {"at": 1, "who": "admin", "what": "claim-add", "outcome": "claimed"}
+    unreadable = [
+        {**whole, "hostname": {"a": 1}},
+        {**whole, "ofClient": ["x"]},
+        {**whole, "detail": 7},
+        {**whole, "repeated": "x"},
+        {**whole, "later": float("nan")},
+        {**whole, "later": [[]]},
+        {**whole, "at": True},
+    ]
+    await fill(own_redis, 1)
+    with redis.Redis.from_url(own_redis.url) as client:
+        for entry in [*map(json.dumps, unreadable), "[" * 100_000, "", "9" * 5_000]:
+            client.xadd(AUDIT_KEY, {"entry": entry})
+        client.xadd(AUDIT_KEY, {"entry": b"\xff", "id": b"\xfe"})
+        client.xadd(AUDIT_KEY, {"entry": json.dumps({**whole, "place": "9-9", "later": 1})})
+    await fill(own_redis, 1)
+    odd, url = len(unreadable) + 4, own_redis.url
+    printed = gateway(service_lab, "audit", GATEWAY_REDIS__URL=url)
+    assert printed.returncode == 0, printed.stderr
+    assert printed.stdout.count("an entry that this release can't read\n") == odd
+    assert printed.stdout.count("n0.example.test") == 2
+    in_json = gateway(service_lab, "audit", "--json", GATEWAY_REDIS__URL=url)
+    entries = [json.loads(line, parse_constant=pytest.fail) for line in in_json.stdout.splitlines()]
+    assert [each.get("unreadable", False) for each in entries].count(True) == odd
+    assert len(entries) == odd + 3
+    assert entries[-2]["later"] == 1
+    assert "9-9" not in [each["place"] for each in entries]
+    assert shown(service_lab, own_redis, "--hostname", "n0.example.test")[0] == ["n0", "n0"]
+
+
+def test_hostname_in_another_spelling_is_told_the_right_one(service_lab: Lab) -> None:
+    wrong = gateway(service_lab, "audit", "--hostname", "Relay.example.test.")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith('--hostname must be spelled "relay.example.test", not "Relay')
 
 
 def test_empty_trail_and_wrong_time_are_said(service_lab: Lab, own_redis: RedisProcess) -> None:

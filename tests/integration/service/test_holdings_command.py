@@ -298,6 +298,16 @@ def test_explain_and_issuances_tell_of_a_document_that_is_not_readable(
     assert (shown.exit_code, shown.stderr) == (1, f"{sentence}\n")
 
 
+def test_explain_foresees_for_the_holder_where_its_certificate_is_not_readable(
+    office: Office, hostname: str
+) -> None:
+    published(office, "mine", hostname)
+    key = keys.host_key(Hostname(hostname))
+    ask_redis(office.redis.port, "HSET", key, "certificate", '{"form": 99}')
+    told = json.loads(office.beside("explain", hostname, "--json").stdout)
+    assert told["certificate"]["status"] == "internal"
+
+
 def test_hand_over_to_nobody_is_refused(office: Office, hostname: str) -> None:
     result = office.here("hand-over", hostname, "--from", "mine:relay", "--to", "no:body")
     assert (result.exit_code, result.stderr) == (1, "There is no client no.\n")

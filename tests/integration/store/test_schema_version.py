@@ -198,11 +198,45 @@ async def test_cut_off_restore_is_refused_until_it_is_finished(
 ) -> None:
     assert await schema_version.begin_restoring(store, "b1")
     assert await schema_version.begin_restoring(store, "b1")
-    with pytest.raises(StateRefused, match=r"cut off.*the backup b1"):
+    with pytest.raises(StateRefused, match=r"cut off.*the backup \"b1\""):
         await settle(store, now_ms)
-    with pytest.raises(StateRefused, match="A restore of the backup b1 was cut off here"):
+    with pytest.raises(StateRefused, match='A restore of the backup "b1" was cut off here'):
         await schema_version.begin_restoring(store, "b2")
-    await schema_version.end_restoring(store, 1)
+    turn = await schema_version.begin_restoring(store, "b1")
+    assert turn is not None
+    await schema_version.demand_restoring(store, turn)
+    await schema_version.end_restoring(store, 1, turn)
     await settle(store, now_ms)
     assert client.hgetall(SCHEMA_KEY).keys() == {"schema", "version"}
-    assert not await schema_version.begin_restoring(store, "b1")
+    assert await schema_version.begin_restoring(store, "b1") is None
+
+
+async def test_restore_that_another_one_has_taken_over_neither_goes_on_nor_ends(
+    client: redis.Redis, store: Store
+) -> None:
+    former = await schema_version.begin_restoring(store, "b1") or ""
+    later = await schema_version.begin_restoring(store, "b1") or ""
+    before = client.hgetall(SCHEMA_KEY)
+    for step in (
+        schema_version.demand_restoring(store, former),
+        schema_version.end_restoring(store, 1, former),
+    ):
+        with pytest.raises(StateRefused, match="Another `gateway restore` has begun"):
+            await step
+    assert client.hgetall(SCHEMA_KEY) == before
+    await schema_version.demand_restoring(store, later)
+    await schema_version.end_restoring(store, 1, later)
+    # Gateways are at work by now.
+    with pytest.raises(StateRefused, match="Another `gateway restore` has begun"):
+        await schema_version.demand_restoring(store, former)
+
+
+@pytest.mark.parametrize("form", ["9" * 5_000, "0", "-1", "1.5", "x\x1b[2J", ""])
+async def test_form_that_is_no_number_is_refused_in_a_short_sentence(
+    client: redis.Redis, store: Store, form: str
+) -> None:
+    client.hset(SCHEMA_KEY, mapping={"schema": form, "version": "v"})
+    with pytest.raises(StateRefused, match="says that its state has the form") as refused:
+        await settle(store, now_ms)
+    assert len(str(refused.value)) < 200
+    assert str(refused.value).isprintable()

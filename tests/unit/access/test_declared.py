@@ -64,7 +64,8 @@ def test_every_fault_is_told_at_once_with_its_place() -> None:
         capabilities = ["fly"]
         [[clients]]
         id = "a"
-        typo = "t"
+        xyz = "t"
+        pattern = []
         patterns = []
         capabilities = []
         [[clients]]
@@ -91,12 +92,13 @@ def test_every_fault_is_told_at_once_with_its_place() -> None:
         """
     )
     starts = [
-        '"client" is not known here; known are clients and claims',
+        '"client" is not known here; did you mean clients?',
         'clients[0] ("a"): type must be',
         'clients[0] ("a"): patterns[1] must',
         'clients[0] ("a"): allow[0] must',
         'clients[0] ("a"): capabilities[0] must',
-        'clients[1] ("a"): "typo" is not known here; known are id, type, patterns, allow,',
+        'clients[1] ("a"): "xyz" is not known here; known are id, type, patterns, allow,',
+        'clients[1] ("a"): "pattern" is not known here; did you mean patterns?',
         'clients[1] ("a"): type is missing',
         'clients[3] ("b"): id is that of clients[2] already',
         'claims[0]: hostname must be spelled "www.example.com"',

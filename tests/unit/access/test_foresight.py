@@ -3,6 +3,7 @@
 from gateway.access.clients import Client
 from gateway.access.foresight import ANY_APP, choose_asker, covering
 from gateway.contract.names import AppId, ClientId, Hostname
+from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.store.documents import Holder
 
 HOSTNAME = Hostname("relay.example.test")
@@ -41,6 +42,11 @@ def test_named_client_without_an_app_id_asks_as_the_holder_it_is() -> None:
 def test_holder_asks_when_nobody_is_named() -> None:
     asker = choose_asker(HOSTNAME, HOLDER, CLIENTS)
     assert (asker.client_id, asker.app_id, asker.is_real) == ("b", "app:one", True)
+
+
+def test_client_that_may_asks_where_the_gateway_itself_holds_the_hostname() -> None:
+    asker = choose_asker(HOSTNAME, THE_GATEWAY, CLIENTS)
+    assert (asker.client_id, asker.client) == ("b", CLIENTS[1])
 
 
 def test_first_client_that_may_asks_for_a_free_hostname() -> None:

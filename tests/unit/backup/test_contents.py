@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gateway.backup.contents import (
     Tally,
@@ -15,7 +15,15 @@ from gateway.backup.contents import (
 )
 from gateway.backup.sealed_file import BackupRefused
 from gateway.store import keys
-from gateway.store.whole import Piece, Sort, hash_piece, sort_of
+from gateway.store.whole import (
+    BYTES_AT_ONCE,
+    COMMANDS_AT_ONCE,
+    Piece,
+    Sort,
+    batches,
+    hash_piece,
+    sort_of,
+)
 
 HOSTNAME = "relay.example.test"
 NOW_MS = 1_800_000_000_000
@@ -89,6 +97,52 @@ def test_lines_that_do_not_add_up_are_refused() -> None:
     ):
         with pytest.raises(BackupRefused, match=told):
             list(pieces_in(iter(lines), Tally(), "FILE"))
+
+
+def test_end_of_a_release_that_counts_more_or_less_is_judged_by_what_both_count() -> None:
+    piece, tally = document(), Tally()
+    tally.add(piece)
+    end = json.loads(tally.line())["end"]
+    more = {**end, "later": 7}
+    fewer = {name: count for name, count in end.items() if name != "record"}
+    for named in (more, fewer):
+        line = json.dumps({"end": named}).encode() + b"\n"
+        assert list(pieces_in(iter([line_of(piece), line]), Tally(), "FILE")) == [piece]
+    wrong = json.dumps({"end": {**more, "record": 1}}).encode() + b"\n"
+    with pytest.raises(BackupRefused, match="does not hold what its end counts"):
+        list(pieces_in(iter([line_of(piece), wrong]), Tally(), "FILE"))
+
+
+@pytest.mark.parametrize(
+    "key", ["gw:{h1}:host:\xfc", "gw:{h1}:host:\udcff", "gw:{h999}:host:a.test"]
+)
+def test_key_like_a_document_that_no_gateway_writes_is_another_key(key: str) -> None:
+    assert sort_of(key) is Sort.OTHER
+
+
+@given(
+    sizes=st.lists(st.integers(1, 60_000), max_size=60),
+    entries=st.integers(0, 5_000),
+)
+@settings(max_examples=20)
+def test_what_is_sent_at_once_is_bounded_and_all_is_sent_in_order(
+    sizes: list[int], entries: int
+) -> None:
+    hashes = [hash_piece(f"gw:x{number}", {"f": "x" * size}) for number, size in enumerate(sizes)]
+    listed = [[f"1-{number}", ["id", str(number)]] for number in range(entries)]
+    sent = list(batches([*hashes, Piece(keys.AUDIT_KEY, "stream", listed)]))
+    for batch in sent:
+        commands = [command for _, each in batch for command in each]
+        assert 0 < len(commands) <= COMMANDS_AT_ONCE
+        before_last = sum(len(str(word)) for command in commands[:-1] for word in command)
+        assert before_last < BYTES_AT_ONCE
+    in_order = [command for batch in sent for _, each in batch for command in each]
+    assert [command[2] for command in in_order if command[0] == "XADD"] == [
+        place for place, _ in listed
+    ]
+    assert [command[1] for command in in_order if command[0] == "HSET"] == [
+        piece.key for piece in hashes
+    ]
 
 
 def test_indices_follow_from_a_document() -> None:

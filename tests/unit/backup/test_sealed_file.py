@@ -1,6 +1,7 @@
 """A backup's file: what was sealed comes back whole, and nothing else ever opens."""
 
 import contextlib
+import errno
 import io
 import os
 import resource
@@ -160,7 +161,7 @@ def test_backup_opens_when_its_key_is_not_the_first_any_more(raw: bytes, content
         (b"gateway-backup {\n", "first line was altered"),
         (b"gateway-backup []\n", "first line was altered"),
         (b'gateway-backup {"format": 1, "keyId": "k1"}\n', "first line was altered"),
-        (b'gateway-backup {"format": 2, "keyId": "k1"}\n', 'format "2", and this release reads 1'),
+        (b'gateway-backup {"format": 2, "keyId": "k1"}\n', "altered, or is of another release"),
     ],
 )
 def test_what_is_no_backup_is_called_so(head: bytes, told: str) -> None:
@@ -179,6 +180,51 @@ def test_file_is_its_owners_alone_and_takes_the_place_of_a_former_one(tmp_path: 
     assert read(place.read_bytes()) == b"new\n"
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert os.listdir(tmp_path) == ["backup"]
+
+
+def test_first_line_is_believed_only_with_what_was_sealed_under_it(raw: bytes) -> None:
+    """What it says of its release is repeated to a person."""
+    altered = raw.replace(b'"release": "1.0"', b'"release": "6.6"', 1)
+    assert altered != raw
+    with pytest.raises(BackupRefused, match="altered or cut"):
+        reader(altered)
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_regular_file_is_left_alone(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    place = tmp_path / "backup"
+    make(place)
+    before = place.lstat()
+    with pytest.raises(BackupRefused, match="is there and is no regular file"):
+        seal(place, b"new\n")
+    assert place.lstat().st_ino == before.st_ino
+    assert os.listdir(tmp_path) == ["backup"]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_link_stays_and_what_it_names_is_replaced(tmp_path: Path, *, is_there: bool) -> None:
+    folder, link = tmp_path / "disk", tmp_path / "backup"
+    folder.mkdir()
+    if is_there:
+        (folder / "kept").write_text("former")
+    link.symlink_to(folder / "kept")
+    seal(link, b"new\n")
+    assert link.is_symlink()
+    assert read((folder / "kept").read_bytes()) == b"new\n"
+    assert os.listdir(folder) == ["kept"]
+
+
+def test_disk_that_fails_while_it_is_read_is_told(raw: bytes) -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            if self.tell() > SEALED_CHUNK:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return super().read(size)
+
+    with pytest.raises(BackupRefused, match="FILE can't be read: Input/output error"):
+        SealedReader(Failing(raw), "FILE", KEYRING)
 
 
 def test_disk_that_is_full_leaves_the_former_file(tmp_path: Path) -> None:
