@@ -19,7 +19,7 @@ from gateway.contract.names import ZoneName
 from gateway.dns.zones import Endpoint, TsigKey, Zone, Zones
 from gateway.holdings.quotas import Quota
 from gateway.http.crowd import CrowdLimits
-from gateway.http.entrance import Bounds
+from gateway.http.entrance import MOST_PAUSES, Bounds
 from gateway.http.flood import FloodLimits
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def build_bounds(settings: Settings) -> Bounds:
         settings.http.trusted_proxies,
         FloodLimits(limits.unauthenticated_per_minute, limits.unauthenticated_per_second),
         CrowdLimits(limits.concurrent_calls, limits.concurrent_calls_per_credential),
+        # The other half of the connections stays free for whoever is not shut out.
+        min(MOST_PAUSES, settings.http.connections // 2),
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import importlib.util
 import ssl
-import stat
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from gateway.config.faults import (
 )
 from gateway.config.settings import Settings
 from gateway.config.values import default_authority_name, directory_identity
+from gateway.files import open_file, read_file, reason_of
 from gateway.variables import SERVER_CONFIG
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ _PATHS = (
     *(("http", key) for key in ("certificate_file", "key_file", "client_ca_file")),
 )
 _MAX_FILE_BYTES = 1 << 20
+_ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 (compared with only)
 _TRACE_PACKAGES = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
 _TRACE_LIBRARIES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
 
@@ -108,6 +109,7 @@ class _Loading:
                     self._fault(self._file_keys.get(place, place), sentence)
         else:
             self._check_own_hostname(settings)
+            self._check_listeners(settings)
             self._check_trace_libraries(settings)
         if self._faults:
             raise ConfigInvalid(self._faults)
@@ -128,7 +130,7 @@ class _Loading:
         except FileNotFoundError:
             said = "there is no such file; `gateway init DIR` writes a first one"
         except (OSError, ValueError) as fault:
-            said = f"cannot be read: {_reason(fault)}"
+            said = f"cannot be read: {reason_of(fault)}"
         # Nothing else can be judged without it.
         raise ConfigInvalid([f"{self._path}: {said}"])
 
@@ -173,7 +175,7 @@ class _Loading:
         try:
             secret = _read_text(file).strip()
         except (OSError, ValueError) as fault:
-            self._fault(place, f"cannot be read: {_reason(fault)}: {file}")
+            self._fault(place, f"cannot be read: {reason_of(fault)}: {file}")
             return None
         if not secret:
             self._fault(place, f"holds nothing: {file}")
@@ -196,12 +198,13 @@ class _Loading:
             bundle = parent.get("ca_bundle")
             if isinstance(bundle, str) and bundle:
                 try:
+                    open_file(Path(bundle)).close()  # OpenSSL would wait for a pipe's writer
                     ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(bundle)
-                except OSError as fault:  # ssl.SSLError is one
+                except (OSError, ValueError) as fault:  # ssl.SSLError is an OSError
                     said = (
                         "holds no PEM certificates"
                         if isinstance(fault, ssl.SSLError)
-                        else (f"cannot be read: {_reason(fault)}")
+                        else (f"cannot be read: {reason_of(fault)}")
                     )
                     self._fault((*place, "ca_bundle"), f"{said}: {bundle}")
 
@@ -261,6 +264,14 @@ class _Loading:
             said = f'must lie in one of the zones, which "{hostname}" does not'
             self._fault(("http", "tls_hostname"), said)
 
+    def _check_listeners(self, settings: Settings) -> None:
+        http, metrics = settings.http.listen, settings.metrics.listen
+        if metrics is None or metrics.port != http.port:
+            return
+        if metrics.host == http.host or {metrics.host, http.host} & _ALL_ADDRESSES:
+            said = f'must be another address than http.listen, "{http}", not "{metrics}"'
+            self._fault(("metrics", "listen"), said)
+
     def _check_trace_libraries(self, settings: Settings) -> None:
         if settings.traces.endpoint is not None and not _has_trace_libraries():
             said = f"needs libraries that are not installed: pip install {_TRACE_PACKAGES}"
@@ -278,12 +289,7 @@ class _Loading:
 
 def _read_text(path: Path) -> str:
     """Read a file of UTF-8. Raises OSError, or ValueError for other content or too much of it."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError("it is not a file")
-    with path.open("rb") as file:
-        content = file.read(_MAX_FILE_BYTES + 1)
-    if len(content) > _MAX_FILE_BYTES:
-        raise ValueError("it is too large")
+    content = read_file(path, _MAX_FILE_BYTES)
     try:
         return content.decode()
     except UnicodeDecodeError:
@@ -302,10 +308,6 @@ def _nothing_yet(key: str) -> list[Any] | None:
     """What variables are laid over where the file has nothing: a list where one belongs."""
     field = Settings.model_fields.get(key)
     return [] if field is not None and field.default == () else None
-
-
-def _reason(fault: OSError | ValueError) -> str:
-    return (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
 
 
 def _tables(table: dict[str, Any], pattern: Location) -> Iterator[tuple[Location, dict[str, Any]]]:

@@ -21,6 +21,7 @@ EMBEDDED = "embedded"
 
 _MAX_NAME_LENGTH = 253
 _MAX_PORT = 65535
+_MAPPED_LENGTH = 96
 _HTTPS_PORT = 443
 _SHA256_HEX = re.compile(r"[0-9a-f]{64}")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
@@ -197,12 +198,20 @@ def read_prefix(value: object) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
         return value
     if not isinstance(value, str):
         raise ValueError("must be text")
+    _, slash, length = value.partition("/")
     try:
-        return ipaddress.ip_network(value)
+        if slash and not (length.isascii() and length.isdigit()):
+            raise ValueError("a netmask")  # which of two kinds, nobody can tell for all of them
+        network = ipaddress.ip_network(value)
     except ValueError:
         raise ValueError(
             "must be an address, or a prefix without bits behind its length, such as 10.0.0.0/8"
         ) from None
+    if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= _MAPPED_LENGTH:
+        mapped = network.network_address.ipv4_mapped
+        if mapped is not None:  # callers' addresses are never in this spelling
+            return ipaddress.IPv4Network((mapped, network.prefixlen - _MAPPED_LENGTH))
+    return network
 
 
 def is_loopback(host: str) -> bool:

@@ -43,7 +43,7 @@ _SHORTEST_PAUSE_SECONDS: Final = 0.5
 _PAUSES: Final = 64
 """So many different ones there are, over a second."""
 
-_MOST_PAUSES: Final = 1_024
+MOST_PAUSES: Final = 1_024
 """More calls than these are refused without one: each keeps its request in memory."""
 
 _SHUT_OUT: Final = "Too many calls without a good token came from here: this one was not read."
@@ -64,6 +64,8 @@ class Bounds:
     trusted_proxies: Sequence[remote.Network]
     flood: FloodLimits
     crowd: CrowdLimits
+    pauses: int = MOST_PAUSES
+    """How many calls may be kept waiting for their refusal: each holds a connection."""
 
 
 class Entrance:
@@ -74,6 +76,7 @@ class Entrance:
         self._flood = FloodGate(bounds.flood, lambda: time.monotonic_ns() // 1_000)
         self._crowd = Crowd(bounds.crowd, time.monotonic)
         self._pausing = 0
+        self._most_pauses = bounds.pauses
         self._shut_out = self._told = 0
         self._told_at = -_TOLD_EVERY_SECONDS
         self._has_told_of_proxy = False
@@ -83,6 +86,7 @@ class Entrance:
         self._trusted_proxies = bounds.trusted_proxies
         self._flood.use(bounds.flood)
         self._crowd.limits = bounds.crowd
+        self._most_pauses = bounds.pauses
 
     def remote_of(self, request: Request) -> str:
         """The address of whoever calls."""
@@ -94,18 +98,38 @@ class Entrance:
             _log.warning("a proxy that is not in http.trusted_proxies", remote=address)
         return address
 
-    async def demand_calm(self, address: str, body: bytes) -> None:
-        """Raises `ShutOut` where an address has had too many refusals, unless its token is known.
+    def is_shut_out(self, address: str) -> bool:
+        """Whether only known tokens pass from an address; it is as `remote_of` answers it."""
+        return self._flood.wait_ms(remote.subscriber_of(address)) > 0
 
-        After a pause: whoever calls again as soon as he is answered is slowed down by it, and most
-        of what a flood costs is its calls, not its answers. `address` is as `remote_of` answers it;
-        the body need not be a call.
+    async def demand_calm(self, address: str, body: bytes) -> str | None:
+        """What vouches for a call from an address that is shut out; None from any other.
+
+        The body need not be a call.
+
+        Raises:
+            ShutOut: nothing does.
         """
-        subscriber = remote.subscriber_of(address)
-        if not self._flood.wait_ms(subscriber) or self._flood.knows(body):
-            return
+        if not self.is_shut_out(address):
+            return None
+        voucher = self._flood.voucher_in(body)
+        if voucher is None:
+            raise await self._refusal(address)
+        return voucher
+
+    async def demand_own(self, address: str, envelope: RequestEnvelope, voucher: str) -> None:
+        """Raises `ShutOut` where what vouched for a call is not the token it is made with."""
+        if not self._flood.is_known(envelope.request.get(_CALLER_KEY)):
+            self._flood.charge(voucher)
+            raise await self._refusal(address)
+
+    async def _refusal(self, address: str) -> ShutOut:
+        """After a pause: whoever calls again as soon as he is answered is slowed down by it.
+
+        Most of what a flood costs is its calls, not its answers.
+        """
         self._tell_of_flood()
-        if self._pausing < _MOST_PAUSES:
+        if self._pausing < self._most_pauses:
             self._pausing += 1
             # Not the same for all: they would come again all at once.
             seconds = _SHORTEST_PAUSE_SECONDS + self._shut_out % _PAUSES / _PAUSES
@@ -113,7 +137,8 @@ class Entrance:
                 await asyncio.sleep(seconds)
             finally:
                 self._pausing -= 1
-        raise ShutOut(max(self._flood.wait_ms(subscriber), 1), _SHUT_OUT)
+        subscriber = remote.subscriber_of(address)
+        return ShutOut(max(self._flood.wait_ms(subscriber), 1), _SHUT_OUT)
 
     def place(self, address: str, envelope: RequestEnvelope) -> AbstractAsyncContextManager[None]:
         """A place among the calls under way; raises as `Crowd.place` does."""
@@ -123,12 +148,19 @@ class Entrance:
         return self._crowd.place(name, is_known=self._flood.is_known(token))
 
     def note(
-        self, address: str, envelope: RequestEnvelope | None, refusal: CallError | None
+        self,
+        address: str,
+        voucher: str | None,
+        envelope: RequestEnvelope | None,
+        refusal: CallError | None,
     ) -> None:
-        """Take note of how a call ended."""
+        """Take note of how a call ended; `voucher` as `demand_calm` answered it."""
         token = None if envelope is None else envelope.request.get(_CALLER_KEY)
         if isinstance(refusal, (Unauthorized, MethodUnknown, EnvelopeInvalid)):
-            self._flood.refused(remote.subscriber_of(address))
+            if voucher is None:
+                self._flood.refused(remote.subscriber_of(address))
+            else:
+                self._flood.charge(voucher)
             if isinstance(refusal, Unauthorized):
                 self._flood.forget(token)
         elif not isinstance(refusal, _SAY_NOTHING_OF_THE_TOKEN):

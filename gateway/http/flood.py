@@ -3,7 +3,9 @@
 Responsible for counting what was refused for its token or is no call at all, and for shutting an
 address out while it has had too many: then the endpoint answers `overloaded` without reading Redis
 or the call. A good caller behind the same address is let pass all the same, by its token, which was
-right a short time ago; the gate judges it as ever, so one that was revoked is refused.
+right a short time ago; the gate judges it as ever, so one that was revoked is refused. A token
+vouches for its holder, not for a flood: what it let in and is refused is charged to it, and once
+it has had as many refusals as an address may have it lets nothing in.
 
 Of all refusals in a second, half are kept for addresses that have had none lately. So a flood from
 many addresses leaves room for a caller that is new here; one that takes a fresh address for each
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_ADDRESSES: Final = 65_536
+PER_MINUTE_OF_TOKEN: Final = 60
+"""So many refusals a token may have where an address may have any number."""
+
 MOST_TOKENS: Final = 16_384
 KNOWN_SECONDS: Final = 3_600
 """How long a token is remembered as good. Long, since every relay that calls once in a while should
@@ -48,12 +53,14 @@ class FloodGate:
         self._whole_at_us: OrderedDict[str, int] = OrderedDict()
         self._all_whole_at_us = 0
         self._known_until_us: OrderedDict[str, int] = OrderedDict()
+        self._token_whole_at_us: OrderedDict[str, int] = OrderedDict()
         self.use(limits)
 
     def use(self, limits: FloodLimits) -> None:
         """Go by other limits from now on, with what was counted."""
         self._each = Rate(limits.per_minute, MINUTE_US) if limits.per_minute else None
         self._all = Rate(limits.per_second, SECOND_US) if limits.per_second else None
+        self._of_token = Rate(limits.per_minute or PER_MINUTE_OF_TOKEN, MINUTE_US)
 
     def wait_ms(self, address: str) -> int:
         """For how long nothing of an address is looked at; 0: it is not shut out."""
@@ -68,23 +75,37 @@ class FloodGate:
     def refused(self, address: str) -> None:
         """Count a call that was refused for its token, or is none."""
         now_us = self._now_us()
+        is_shut_out = self.wait_ms(address) > 0
         if self._each is not None:
             stored_us = self._whole_at_us.get(address, 0)
             self._whole_at_us[address] = self._each.after_one(stored_us, now_us)
             _bound(self._whole_at_us, address, MOST_ADDRESSES)
-        if self._all is not None:
+        # One that is shut out already uses up nothing of what is kept for others.
+        if self._all is not None and not is_shut_out:
             self._all_whole_at_us = self._all.after_one(self._all_whole_at_us, now_us)
 
-    def knows(self, body: bytes) -> bool:
-        """Whether a token that was right lately is written in the body of a call."""
-        now_us = self._now_us()
-        return any(self._known_until_us.get(each, 0) > now_us for each in digests_in(body))
+    def voucher_in(self, body: bytes) -> str | None:
+        """The digest of a token that was right lately and is written in the body of a call.
+
+        Found without reading the call, so it may stand anywhere in it: whether it is the caller's
+        own shows once the call was read.
+        """
+        return next((each for each in digests_in(body) if self._vouches(each)), None)
 
     def is_known(self, token: object) -> bool:
         """Whether a token was right lately."""
         if not isinstance(token, str) or not token.isascii():
             return False
-        return self._known_until_us.get(digest_of(token), 0) > self._now_us()
+        return self._vouches(digest_of(token))
+
+    def charge(self, voucher: str) -> None:
+        """Count a refusal of what was let in for a token, which is forgotten for too many."""
+        now_us = self._now_us()
+        stored_us = self._token_whole_at_us.get(voucher, 0)
+        self._token_whole_at_us[voucher] = self._of_token.after_one(stored_us, now_us)
+        _bound(self._token_whole_at_us, voucher, MOST_TOKENS)
+        if not self._vouches(voucher):
+            self._known_until_us.pop(voucher, None)
 
     def remember(self, token: object) -> None:
         """Take note of a token that was right."""
@@ -97,6 +118,12 @@ class FloodGate:
         """Take note of a token that was refused."""
         if isinstance(token, str) and token.isascii():
             self._known_until_us.pop(digest_of(token), None)
+
+    def _vouches(self, digest: str) -> bool:
+        now_us = self._now_us()
+        if self._known_until_us.get(digest, 0) <= now_us:
+            return False
+        return self._of_token.wait_us(self._token_whole_at_us.get(digest, 0), now_us) == 0
 
 
 def _bound(table: OrderedDict[str, int], last: str, most: int) -> None:

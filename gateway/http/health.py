@@ -61,13 +61,20 @@ class Seen:
 
 
 class Monitor:
-    """Probes parts until cancelled and remembers what it saw."""
+    """Probes parts until cancelled and remembers what it saw.
 
-    def __init__(self, parts: Sequence[Part], now_ms: Callable[[], int]) -> None:
+    What the monitor `before` has seen of a part by the same name is where that part's state goes on
+    from: a reload is no change of what it does not touch.
+    """
+
+    def __init__(
+        self, parts: Sequence[Part], now_ms: Callable[[], int], before: Monitor | None = None
+    ) -> None:
         self._parts = tuple(parts)
         self._now_ms = now_ms
         started_ms = now_ms()
         self._seen = {part.name: Seen("unknown", started_ms) for part in parts}
+        self._before = {} if before is None else dict(before._seen)
         self._all_looked_at = asyncio.Event()
         self._is_stopping = False
 
@@ -128,7 +135,11 @@ class Monitor:
                 pause_seconds = min(2 * pause_seconds, part.every_seconds)
 
     def _note(self, part: Part, state: str, detail: str | None) -> None:
+        if self._is_stopping:
+            return  # what ends by itself now is not down
         before = self._seen[part.name]
+        if before.state == "unknown":
+            before = self._before.get(part.name, before)
         since_ms = before.since_ms if before.state == state else self._now_ms()
         self._seen[part.name] = Seen(state, since_ms, detail)
         if all(seen.state != "unknown" for seen in self._seen.values()):

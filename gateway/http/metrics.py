@@ -21,6 +21,7 @@ from gateway.http.health import HealthPages
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from prometheus_client import CollectorRegistry
     from starlette.requests import Request
 
     from gateway.http.health import Monitor
@@ -33,7 +34,7 @@ def build_metrics_app(monitor: Callable[[], Monitor]) -> Starlette:
         watching = monitor()
         parts = [(part.name, part.kind, state == "up") for part, state in watching.states()]
         measures.health_seen(parts, ready=watching.report()[0])
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        encode, content_type = _encoder(request.headers.get("accept", ""))
         return Response(
             encode(measures.REGISTRY), media_type=None, headers={"Content-Type": content_type}
         )
@@ -55,6 +56,14 @@ def build_metrics_app(monitor: Callable[[], Monitor]) -> Starlette:
     router: Router = app.router
     router.redirect_slashes = False
     return app
+
+
+def _encoder(accept: str) -> tuple[Callable[[CollectorRegistry], bytes], str]:
+    """How to write the figures; as plain text too for whoever sends what can't be understood."""
+    try:
+        return choose_encoder(accept)
+    except (TypeError, ValueError):  # prometheus_client 0.26 compares versions that are none
+        return choose_encoder("")
 
 
 async def _not_found(_: Request, __: Exception) -> Response:

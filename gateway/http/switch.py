@@ -1,8 +1,9 @@
 """Hands each request to the application of the configuration that holds when it begins.
 
 Responsible for exchanging the application under a listener that goes on listening, for telling when
-the last request of a former one has ended, and for `Connection: close` on every answer while the
-process stops: whoever keeps a connection then takes a new one for its next call, elsewhere.
+the last request of a former one has ended, and for what a stop means to requests: `Connection:
+close` on every answer, so that whoever keeps a connection takes a new one for its next call,
+elsewhere, and an end to bodies that go on arriving.
 Must not: know what the applications do. Called by `gateway.running`; the HTTP server calls it.
 """
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+ARRIVING_SECONDS: Final = 5.0
+"""How long a request may go on arriving once the process stops; its answer needs time as well."""
 
 _CONNECTION: Final = b"connection"
 
@@ -50,15 +54,23 @@ class Switch:
     def __init__(self, app: ASGIApp) -> None:
         self._turn = Turn(app)
         self._is_stopping = False
+        self._arrived_by: float | None = None
+        self._arriving: set[asyncio.Timeout] = set()
 
     def turn_to(self, app: ASGIApp) -> Turn:
         """From now on requests go to `app`; answers the turn that is over."""
         former, self._turn = self._turn, Turn(app)
         return former
 
-    def stop(self) -> None:
-        """From now on every answer, also to a request under way, is the last on its connection."""
+    def stop(self, arriving_seconds: float = ARRIVING_SECONDS) -> None:
+        """From now on every answer, also to a request under way, is the last on its connection.
+
+        A request that is not whole after that time looks as if its client had gone.
+        """
         self._is_stopping = True
+        self._arrived_by = asyncio.get_running_loop().time() + arriving_seconds
+        for timeout in self._arriving:
+            timeout.reschedule(self._arrived_by)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the current application answer a request."""
@@ -69,9 +81,20 @@ class Switch:
                 message["headers"] = _with_close(message.get("headers", ()))
             await send(message)
 
+        async def receive_on() -> Message:
+            timeout = asyncio.timeout_at(self._arrived_by)
+            try:
+                async with timeout:
+                    self._arriving.add(timeout)
+                    return await receive()
+            except TimeoutError:
+                return {"type": "http.disconnect"}
+            finally:
+                self._arriving.discard(timeout)
+
         turn.begin()
         try:
-            await turn.app(scope, receive, send_on)
+            await turn.app(scope, receive_on, send_on)
         finally:
             turn.end()
 

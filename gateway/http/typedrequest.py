@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from gateway.http.entrance import Entrance
 
 CALL_BOUND_SECONDS: Final = 9.5
+SHUT_OUT_BODY_SECONDS: Final = 2.0
+"""So long a body may take from an address that only known tokens pass from."""
+
 RETRY_AFTER_MS: Final = 1_000
 _CUT_SHORT: Final = frozenset({408, 413})
 """What is left of the body is not read then, so the connection cannot carry another request."""
@@ -74,28 +77,35 @@ class TypedRequestEndpoint:
     async def _respond(
         self, request: Request, request_id: str, remote: str, began: float, span: tracing.Span
     ) -> Response:
+        voucher: str | None = None
         envelope: RequestEnvelope | None = None
         response: dict[str, Any] | None = None
         refusal: CallError | None = None
         try:
-            envelope = await self._read(request, remote)
+            body = await self._body(request, remote)
+            voucher = await self._entrance.demand_calm(remote, body)
+            envelope = parse_request(body)
+            if voucher is not None:
+                await self._entrance.demand_own(remote, envelope, voucher)
             response = await self._answer(envelope, remote)
         except CallError as error:
             refusal = error
-        self._entrance.note(remote, envelope, refusal)
+        self._entrance.note(remote, voucher, envelope, refusal)
         seconds = measures.moment() - began
         _tell_end(envelope, response, refusal, seconds, span)
         return _render(envelope, response, refusal, {REQUEST_ID_HEADER: request_id})
 
-    async def _read(self, request: Request, remote: str) -> RequestEnvelope:
+    async def _body(self, request: Request, remote: str) -> bytes:
+        bound = SHUT_OUT_BODY_SECONDS if self._entrance.is_shut_out(remote) else None
         try:
-            body = await _body_of(request)
+            async with asyncio.timeout(bound):
+                return await _body_of(request)
+        except TimeoutError:
+            raise EnvelopeInvalid("The body did not arrive in time.", 408) from None
         except EnvelopeInvalid as fault:
             if fault.http_status not in _CUT_SHORT:
                 await self._entrance.demand_calm(remote, b"")
             raise
-        await self._entrance.demand_calm(remote, body)
-        return parse_request(body)
 
     async def _answer(self, envelope: RequestEnvelope, remote: str) -> dict[str, Any]:
         try:

@@ -116,7 +116,10 @@ class Acceptor:
             self._loop.add_reader(self._listener, self._accept)
 
     def _take(self, connection: socket.socket, peer: str) -> None:
-        if self._admission.is_full and not self._admission.has_too_many(peer):
+        if self._admission.has_too_many(peer):
+            # Its own: nobody drives others out beyond what his address may have.
+            self._idle.end_longest(self._admission.key_of(peer))
+        elif self._admission.is_full:
             self._idle.end_longest()
         key = self._admission.enter(peer)
         if key is None:
@@ -127,7 +130,7 @@ class Acceptor:
             return
         connection.setblocking(False)
         release = _once(lambda: self._leave(key, release))
-        task = self._loop.create_task(self._begin(connection, release))
+        task = self._loop.create_task(self._begin(connection, release, peer))
         self._beginning.add(task)
         task.add_done_callback(self._beginning.discard)
 
@@ -135,14 +138,17 @@ class Acceptor:
             release()
             task.cancel()
 
+        self._idle.enter(release, key)
         # Until its protocol says otherwise, of the same connection.
         self._idle.begin(release, give_way)
 
     def _leave(self, key: str, connection: object) -> None:
         self._admission.leave(key)
-        self._idle.over(connection)
+        self._idle.leave(connection)
 
-    async def _begin(self, connection: socket.socket, release: Callable[[], None]) -> None:
+    async def _begin(
+        self, connection: socket.socket, release: Callable[[], None], peer: str
+    ) -> None:
         context = self._context()
         tls: dict[str, Any] = {}
         if context is not None:
@@ -157,7 +163,8 @@ class Acceptor:
             )
         except OSError as error:  # a handshake that failed, or took too long: the peer's affair
             release()
-            _log.debug("connection did not begin", error=plain(str(error), SHOWN_CHARACTERS))
+            said = plain(str(error), SHOWN_CHARACTERS)
+            _log.debug("connection did not begin", remote=peer, error=said)
         except BaseException:
             release()
             raise

@@ -40,7 +40,7 @@ class Admission:
 
     def has_too_many(self, peer: str) -> bool:
         """Whether its address has as many as it may have."""
-        key = self._key(peer)
+        key = self.key_of(peer)
         return bool(key) and self._by_address[key] >= self._most_per_address
 
     def exempt_from_now_on(self, exempt: Sequence[Network]) -> None:
@@ -51,7 +51,7 @@ class Admission:
         """Count a connection from an IP literal; the key to leave with, None when it is refused."""
         if self.is_full or self.has_too_many(peer):
             return None
-        key = self._key(peer)
+        key = self.key_of(peer)
         self._total += 1
         if key:
             self._by_address[key] += 1
@@ -65,7 +65,7 @@ class Admission:
             if not self._by_address[key]:
                 del self._by_address[key]
 
-    def _key(self, peer: str) -> str:
+    def key_of(self, peer: str) -> str:
         """What a peer is counted as; empty for one that is exempt."""
         address = ipaddress.ip_address(peer.partition("%")[0])
         if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:

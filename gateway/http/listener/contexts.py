@@ -11,12 +11,19 @@ import os
 import ssl
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +32,20 @@ SUBSTITUTE_DAYS: Final = 7
 _CLOCK_TOLERANCE: Final = timedelta(hours=1)
 
 
+class Piece(Enum):
+    """What a listener's TLS is made of."""
+
+    CERTIFICATE = "certificate"
+    KEY = "key"
+    CLIENT_CA = "client-ca"
+
+
 class TlsInvalid(Exception):
-    """A certificate, its key or an authority's certificate cannot be used; the text says why."""
+    """A piece of it cannot be used: the text says why, and `piece` which one is to be mended."""
+
+    def __init__(self, said: str, piece: Piece = Piece.CERTIFICATE) -> None:
+        super().__init__(said)
+        self.piece = piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +84,8 @@ def server_context(pair: Pair, client_ca_pem: bytes | None = None) -> ssl.SSLCon
         try:
             context.load_verify_locations(cadata=client_ca_pem.decode("ascii"))
         except (ssl.SSLError, ValueError):
-            raise TlsInvalid("the clients' authority is no PEM certificate") from None
+            said = "the clients' authority is no PEM certificate"
+            raise TlsInvalid(said, Piece.CLIENT_CA) from None
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 
@@ -99,8 +119,19 @@ def _load(context: ssl.SSLContext, pair: Pair) -> None:
             context.load_cert_chain(chain, key, password="")
         except ssl.SSLError as error:
             if error.reason == "KEY_VALUES_MISMATCH":
-                raise TlsInvalid("the key is not the certificate's") from None
-            raise TlsInvalid("the key is no PEM, or an encrypted one") from None
+                raise TlsInvalid("the key is not the certificate's", Piece.KEY) from None
+            if not _is_key(pair.key_pem):
+                raise TlsInvalid("the key is no PEM, or an encrypted one", Piece.KEY) from None
+            why = (error.reason or "no reason given").lower().replace("_", " ")
+            raise TlsInvalid(f"the certificate's chain cannot be used: {why}") from None
+
+
+def _is_key(key_pem: bytes) -> bool:
+    try:
+        load_pem_private_key(key_pem, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return False
+    return True
 
 
 @contextlib.contextmanager

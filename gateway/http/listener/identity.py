@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 
-from gateway.http.listener.contexts import Pair, TlsInvalid, server_context
+from gateway.files import Reading, read_file, reason_of
+from gateway.http.listener.contexts import Pair, Piece, TlsInvalid, server_context
 
 if TYPE_CHECKING:
     import ssl
@@ -21,15 +22,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAUSE_SECONDS: Final = 1.0
+READ_SECONDS: Final = 5.0
 _MAX_FILE_BYTES: Final = 1 << 20
 _LATE_SHARE: Final = 0.1
+_NOT_TAKEN: Final = "tls certificate not taken"
 _TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 _log = structlog.get_logger(__name__)
 
 
 class Missing(Exception):
-    """There is nothing to be shown yet; the text says why and may be shown to anybody."""
+    """There is nothing to be shown yet; the text says why and may be shown to anybody.
+
+    `is_coming`: nothing is wrong, it takes its time.
+    """
+
+    def __init__(self, said: str, *, is_coming: bool = False) -> None:
+        super().__init__(said)
+        self.is_coming = is_coming
 
 
 class Source(Protocol):
@@ -50,15 +60,20 @@ class CertificateFiles:
     def __init__(self, certificate_file: Path, key_file: Path) -> None:
         self._certificate_file = certificate_file
         self._key_file = key_file
+        self._reading = Reading(self.read, READ_SECONDS)
 
     async def look(self) -> Pair:
         """Both files as they are now."""
-        # They may be on a disk that hangs.
-        return await asyncio.to_thread(self.read)
+        try:
+            return await self._reading.result()
+        except TimeoutError:
+            files = f"{self._certificate_file} and {self._key_file}"
+            raise TlsInvalid(f"{files} were not read within {READ_SECONDS:g} seconds") from None
 
     def read(self) -> Pair:
-        """The same, for before there is an event loop; raises TlsInvalid."""
-        return Pair(read_pem(self._certificate_file), read_pem(self._key_file))
+        """The same, however long it takes; raises TlsInvalid."""
+        chain_pem = read_pem(self._certificate_file, Piece.CERTIFICATE)
+        return Pair(chain_pem, read_pem(self._key_file, Piece.KEY))
 
 
 class Identity:
@@ -105,8 +120,8 @@ class Identity:
         """Why no client can trust what is shown, if so: a sentence for anybody."""
         if self._stands_in:
             return self._fault or "There is no certificate yet."
-        is_over = self._shown.validity()[1] <= self._now()
-        return f"The certificate expired at {self.valid_until}." if is_over else None
+        why = self._why_invalid(self._shown)
+        return None if why is None else f"The certificate {why}."
 
     def fault(self) -> str | None:
         """What an operator has to see to, if anything: a sentence for anybody."""
@@ -120,7 +135,7 @@ class Identity:
         try:
             pair = await source.look()
         except Missing as reason:
-            self._tell(str(reason))
+            self._tell(str(reason), is_coming=reason.is_coming)
             return
         except TlsInvalid as invalid:
             self._tell(f"{invalid}.")
@@ -137,26 +152,34 @@ class Identity:
         self._fault = self._doubted = None
 
     def _take(self, pair: Pair) -> None:
-        self._context = server_context(pair, self._client_ca_pem)
+        context = server_context(pair, self._client_ca_pem)
+        why = self._why_invalid(pair)
+        if why is not None and self.useless() is None:
+            raise TlsInvalid(f"it {why}")
+        self._context = context
         self._shown, self._stands_in = pair, False
         _log.info("tls certificate taken", valid_until=self.valid_until)
 
-    def _tell(self, fault: str) -> None:
+    def _why_invalid(self, pair: Pair) -> str | None:
+        start, end = pair.validity()
+        now = self._now()
+        if now < start:
+            return f"is not valid before {start:{_TIME}}"
+        return f"expired at {end:{_TIME}}" if end <= now else None
+
+    def _tell(self, fault: str, *, is_coming: bool = False) -> None:
         if fault != self._fault:
-            _log.warning("tls certificate not taken", why=fault)
+            say = _log.info if is_coming else _log.warning
+            say("tls certificate waited for" if is_coming else _NOT_TAKEN, why=fault)
         self._fault = fault
 
 
-def read_pem(path: Path) -> bytes:
+def read_pem(path: Path, piece: Piece) -> bytes:
     """A file's content; raises TlsInvalid, with the file's name."""
     try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise TlsInvalid(f"{path} cannot be read: {error.strerror}") from None
-    if len(content) > _MAX_FILE_BYTES:
-        raise TlsInvalid(f"{path} is too large for PEM")
-    return content
+        return read_file(path, _MAX_FILE_BYTES)
+    except (OSError, ValueError) as fault:
+        raise TlsInvalid(f"{path} cannot be read: {reason_of(fault)}", piece) from None
 
 
 def utc_now() -> datetime:

@@ -16,6 +16,8 @@ What uvicorn 0.54 with httptools 0.9 leaves open, and what is done about it here
 - Closing after an answer to a request that is still being sent has the kernel take the answer back:
   the rest is read for a moment.
 - A refusal is written while an earlier request is still being answered: it waits for that answer.
+- A client that says that it sends no more is cut off before its call is answered: it is answered
+  first. Over TLS it is not, whose end is one for both sides.
 
 Must not: know what is served. Called by `server`.
 """
@@ -97,6 +99,13 @@ class Protocol(HttpToolsProtocol):
         self._stop_stalling()
         self.pipeline.clear()
         self._on_lost()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """The peer sends no more; whether the connection is kept, for the answers that are due."""
+        is_due = self.scheme == "http" and not self._is_idle() and not self._is_in_body
+        if is_due:
+            self._end()
+        return is_due
 
     def _give_way(self) -> None:
         """Make room for another connection, at once."""
@@ -208,7 +217,8 @@ class Protocol(HttpToolsProtocol):
         if len(self.pipeline) >= MAX_PIPELINED:
             self._end()
         if not self._is_ending:
-            self._idle.over(self._on_lost)
+            if self._is_idle():
+                self._idle.begin(self._on_lost, self._give_way)
             super().on_headers_complete()
             self.cycle.transport = cast("asyncio.Transport", _Answering(self))
 
@@ -221,17 +231,21 @@ class Protocol(HttpToolsProtocol):
         """A request is whole."""
         self._is_in_body = False
         self._stop_awaiting()
+        if not self._is_idle():
+            self._idle.over(self._on_lost)
         if self._plain_head is None and self.cycle is not None:
             super().on_message_complete()
             self._is_ending = self._is_ending or not self.cycle.keep_alive
 
     def on_response_complete(self) -> None:
-        """An answer is whole: what is still to come of its request has to come in time."""
+        """An answer is whole: what is still to come of a request has to come in time."""
         super().on_response_complete()
-        if self.pipeline or self.transport.is_closing():
+        if self.transport.is_closing():
             return
-        self._idle.begin(self._on_lost, self._give_way)
-        if self._is_in_body:
+        waits_for_body = self._is_in_body and not self.pipeline
+        if self._is_idle() or waits_for_body:
+            self._idle.begin(self._on_lost, self._give_way)
+        if self._is_idle() and (self._is_in_body or self._is_in_head):
             self._unset_keepalive_if_required()
             self._await_peer()
 

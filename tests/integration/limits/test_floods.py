@@ -6,10 +6,12 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.integration.limits.conftest import SHY, Start
 from tests.integration.service.calling import CONTEXT, NO_TLS, PROVISION, Caller, World
 from tests.lab.gateway import GatewayConfig, GatewayProcess
 
 PROXY = "127.0.9.1"
+NOBODYS = f"gwc_{'0' * 36}_{'A' * 43}"
 
 
 class From(Caller):
@@ -70,15 +72,37 @@ def test_what_is_no_call_counts_too_and_is_not_read_any_more(
     assert (answers[1]["method"], answers[1]["correlation"]) == (None, None)
 
 
-def test_log_has_no_line_for_each_call_that_was_shut_out(
-    shy: GatewayProcess, shy_world: World
-) -> None:
-    stranger = From(shy_world.url, "nonsense", "127.0.6.1")
-    assert [stranger.code() for _ in range(4)] == ["unauthorized"] + ["overloaded"] * 3
-    lines = shy.process.log_file.read_text().splitlines()
+def test_log_has_no_line_for_each_call_that_was_shut_out(start: Start) -> None:
+    alone = start(SHY)
+    stranger = From(alone.url, "nonsense", "127.0.6.1")
+    assert [stranger.code() for _ in range(3)] == ["unauthorized", "overloaded", "overloaded"]
+    lines = alone.process.log_file.read_text().splitlines()
     refused = [line for line in lines if "call refused" in line and "=127.0.6.1 " in line]
     assert len(refused) == 1
-    assert any("calls shut out" in line for line in lines)
+    assert len([line for line in lines if "calls shut out" in line]) == 1
+
+
+def shut_out_beside(world: World, token: str, source: str) -> From:
+    """A caller with a token that is known, at an address that was shut out meanwhile."""
+    good = From(world.url, token, source)
+    assert good.call(CONTEXT)
+    stranger = From(world.url, "nonsense", source)
+    assert [stranger.code() for _ in range(2)] == ["unauthorized", "overloaded"]
+    return good
+
+
+def test_good_token_does_not_let_its_holder_guess_others(shy_world: World) -> None:
+    good = shut_out_beside(shy_world, str(shy_world.client().token), "127.0.7.1")
+    assert good.refused(CONTEXT, apiToken=NOBODYS, beside=good.token)["code"] == "overloaded"
+    assert good.code() == "overloaded"  # that was the one refusal that it may let in
+    assert From(shy_world.url, good.token, "127.0.7.2").call(CONTEXT)
+    assert good.code() == "overloaded"
+
+
+def test_good_token_does_not_let_its_holder_call_what_there_is_not(shy_world: World) -> None:
+    good = shut_out_beside(shy_world, str(shy_world.client().token), "127.0.8.1")
+    codes = [good.refused("noSuchMethod")["code"] for _ in range(2)]
+    assert codes == ["method-unknown", "overloaded"]
 
 
 def test_good_caller_behind_the_same_address_goes_on(shy_world: World) -> None:

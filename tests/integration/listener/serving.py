@@ -4,6 +4,7 @@ For what needs bounds of its own, such as a head that has to come within a momen
 of a whole gateway.
 """
 
+import asyncio
 import json
 import socket
 import ssl
@@ -41,10 +42,25 @@ async def _refuse(_: Request) -> Response:
     return Response("refused", 413, {"Connection": "close"})
 
 
-def _app() -> Starlette:
+class Held:
+    """What calls of `/held` wait for; `number` says how many have come."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.free = threading.Event()
+
+    async def answer(self, request: Request) -> Response:
+        await request.body()
+        self.number += 1
+        await asyncio.to_thread(self.free.wait, LIMIT_SECONDS)
+        return Response("held")
+
+
+def _app(held: Held) -> Starlette:
     return Starlette(
         routes=[
             Route("/echo", _echo, methods=["GET", "POST"]),
+            Route("/held", held.answer, methods=["POST"]),
             Route("/large", _large, methods=["GET"]),
             Route("/refused", _refuse, methods=["POST"]),
             Route("/unread", lambda _: Response("unread"), methods=["POST"]),
@@ -55,8 +71,9 @@ def _app() -> Starlette:
 class Served:
     """A running server; `connections` says how many it has."""
 
-    def __init__(self, port: int, server: Server, admission: Admission) -> None:
+    def __init__(self, port: int, server: Server, admission: Admission, held: Held) -> None:
         self.port = port
+        self.held = held
         self.server = server
         self.admission = admission
 
@@ -64,8 +81,8 @@ class Served:
     def connections(self) -> int:
         return self.admission.total
 
-    def connect(self) -> socket.socket:
-        return socket.create_connection((LOOPBACK, self.port), timeout=LIMIT_SECONDS)
+    def connect(self, source: str = LOOPBACK) -> socket.socket:
+        return socket.create_connection((LOOPBACK, self.port), LIMIT_SECONDS, (source, 0))
 
     def exchanged(self, *pieces: bytes) -> bytes:
         """Send these pieces, one after another, and read until the server closes."""
@@ -77,6 +94,12 @@ class Served:
     def answered(self, *pieces: bytes) -> list[tuple[int, str]]:
         """The statuses and bodies of the answers to what is sent, until the server closes."""
         return answers(self.exchanged(*pieces))
+
+    def hold(self, peer: socket.socket, before: bytes = b"") -> None:
+        """Have a call under way on a connection, until `held.free` is set."""
+        there = self.held.number
+        peer.sendall(before + post(b"", path="/held"))
+        wait_until(lambda: self.held.number > there, "the call is under way")
 
     def wait_for_connections(self, number: int) -> None:
         wait_until(lambda: self.connections == number, f"{number} connections")
@@ -91,9 +114,9 @@ def served(
     context: Callable[[], ssl.SSLContext | None] = lambda: None,
 ) -> Iterator[Served]:
     """Serve on a free port until the block ends."""
-    admission = Admission(most, most_per_address)
+    admission, held = Admission(most, most_per_address), Held()
     server = Server(
-        _app(),
+        _app(held),
         headers=[("Cache-Control", "no-store")],
         grace_seconds=1,
         admission=admission,
@@ -108,8 +131,9 @@ def served(
         thread.start()
         wait_until(lambda: server.started, "the server has started")
         try:
-            yield Served(listener.getsockname()[1], server, admission)
+            yield Served(listener.getsockname()[1], server, admission, held)
         finally:
+            held.free.set()
             server.should_exit = True
             thread.join(LIMIT_SECONDS)
             assert not thread.is_alive()

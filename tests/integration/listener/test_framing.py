@@ -9,12 +9,14 @@ from hypothesis import given, strategies as st
 
 from tests.integration.listener.serving import (
     Served,
+    answers,
     echoed,
     post,
     received_until,
     rest,
     served,
 )
+from tests.lab.process import wait_until
 
 JAVA = (
     b"POST /echo HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\nContent-Length: 5\r\n"
@@ -164,6 +166,16 @@ def test_body_at_fault_is_refused_and_not_handed_over(server: Served) -> None:
 def test_nothing_follows_the_last_request_of_a_connection(server: Served) -> None:
     (answer,) = server.answered(post(b"last") + post(b"more"))
     assert echoed(answer) == "last"
+
+
+def test_client_that_says_it_sends_no_more_is_answered() -> None:
+    with served() as server, server.connect() as peer:
+        peer.sendall(post(b"first", close=False) + post(b"", path="/held", close=False))
+        peer.shutdown(socket.SHUT_WR)
+        wait_until(lambda: server.held.number == 1, "the call is under way")
+        server.held.free.set()
+        first, second = answers(rest(peer))
+    assert (echoed(first), second) == ("first", (200, "held"))
 
 
 def test_client_that_sends_more_than_is_taken_gets_its_refusal(server: Served) -> None:

@@ -116,7 +116,10 @@ def test_former_hostname_is_given_up_and_the_configured_one_is_not(
     assert own
     code, said = give_up(HOSTNAME, OWN)
     assert (code, said) == (1, f"{HOSTNAME} is http.tls_hostname: change that first, everywhere.\n")
-    assert give_up("never-held.example.test", environ)[0] == 1
+    assert give_up("never-held.example.test", environ) == (
+        1,
+        "never-held.example.test is not held by the gateway itself: nobody holds it.\n",
+    )
     port = free_port()
     former = start_gateway(listener_config, "former", port=port, environ=environ, tls=unverified())
     former.stop()
@@ -156,7 +159,7 @@ def test_before_there_is_one_clients_fail_at_once_and_readiness_says_why(
         gateway.stop()
 
 
-def test_renewed_one_is_taken_without_a_failed_handshake(tmp_path: Path, bind: BindPair) -> None:
+def test_renewed_one_is_presented_without_a_restart(tmp_path: Path, bind: BindPair) -> None:
     (tmp_path / "pebble").mkdir()
     (tmp_path / "redis").mkdir()
     with ExitStack() as stack:

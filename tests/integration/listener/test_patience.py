@@ -50,6 +50,11 @@ def test_head_that_does_not_come_in_time_ends_the_connection(
     assert [answered for answered, _ in found] == ([] if status is None else [status])
 
 
+def test_half_a_head_behind_a_request_has_as_long_as_a_head(server: Served) -> None:
+    found = answers(server.exchanged(post(b"one", close=False) + b"POST /echo HT"))
+    assert [answered for answered, _ in found] == [200, 408]
+
+
 def test_head_that_comes_byte_by_byte_ends_the_connection_too(server: Served) -> None:
     with server.connect() as slow:
         slow.settimeout(0.02)

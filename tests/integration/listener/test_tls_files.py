@@ -7,11 +7,13 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 
+from gateway.http.listener.contexts import substitute
 from tests.integration.cli.running import check, run
 from tests.integration.listener.conftest import TlsFiles
 from tests.integration.npm.calls import new_caller
@@ -158,22 +160,26 @@ def test_ecosystems_client_calls_over_tls(
 
 
 @pytest.mark.parametrize(
-    ("spoil", "sentence"),
+    ("spoil", "key", "sentence"),
     [
-        (lambda files: files.key.unlink(), "cannot be read: No such file or directory"),
-        (lambda files: files.certificate.write_text("nonsense"), "the certificate is no PEM"),
-        (lambda files: files.key.write_text("nonsense"), "the key is no PEM"),
+        (lambda files: files.key.unlink(), "key_file", "cannot be read: No such file or directory"),
+        (
+            lambda files: files.certificate.write_text("nonsense"),
+            "certificate_file",
+            "the certificate is no PEM",
+        ),
+        (lambda files: files.key.write_text("nonsense"), "key_file", "the key is no PEM"),
     ],
 )
 def test_start_with_files_that_cannot_be_used_is_refused(
-    listener_config: GatewayConfig, files: TlsFiles, spoil: object, sentence: str
+    listener_config: GatewayConfig, files: TlsFiles, spoil: object, key: str, sentence: str
 ) -> None:
     assert callable(spoil)
     spoil(files)
     ended = run("serve", "--config", listener_config.config_file, environ=files.environ)
     assert ended.returncode == 2
     assert len(ended.stderr.splitlines()) == 1
-    assert ended.stderr.startswith("http.certificate_file, http.key_file: ")
+    assert ended.stderr.startswith(f"http.{key}: ")
     assert sentence in ended.stderr
 
 
@@ -189,5 +195,10 @@ def test_check_tells_of_the_files_before_a_start(
     shutil.copy(other_files.key, files.key)
     assert found() == (
         "failed",
-        "http.certificate_file, http.key_file: the key is not the certificate's.",
+        "http.key_file: the key is not the certificate's.",
     )
+    later = substitute("localhost", datetime.now(UTC) + timedelta(days=30))
+    files.certificate.write_bytes(later.chain_pem)
+    files.key.write_bytes(later.key_pem)
+    state, said = found()
+    assert (state, said.startswith("The certificate is not valid before 2")) == ("failed", True)

@@ -52,13 +52,17 @@ def test_bounds_take_what_the_file_says(load: Load) -> None:
         concurrent_calls_per_credential = 4
 
         [http]
-        trusted_proxies = ["10.0.0.0/8", "::1"]
+        trusted_proxies = ["10.0.0.0/8", "::1", "::ffff:192.0.2.0/120"]
         """
     )
     bounds = build_bounds(settings)
     assert (bounds.flood.per_minute, bounds.flood.per_second) == (1, 2)
     assert (bounds.crowd.all, bounds.crowd.each) == (3, 4)
-    assert bounds.trusted_proxies == (ip_network("10.0.0.0/8"), ip_network("::1/128"))
+    assert bounds.trusted_proxies == (
+        ip_network("10.0.0.0/8"),
+        ip_network("::1/128"),
+        ip_network("192.0.2.0/24"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,6 +88,11 @@ def test_bounds_take_what_the_file_says(load: Load) -> None:
             '[http]\ntrusted_proxies = ["10.0.0.1/8"]',
             "http.trusted_proxies[0]: must be an address, or a prefix without bits behind its "
             'length, such as 10.0.0.0/8, not "10.0.0.1/8"',
+        ),
+        (
+            '[http]\ntrusted_proxies = ["10.0.0.0/255.0.0.0"]',
+            "http.trusted_proxies[0]: must be an address, or a prefix without bits behind its "
+            'length, such as 10.0.0.0/8, not "10.0.0.0/255.0.0.0"',
         ),
         ("[http]\ntrusted_proxies = [7]", "http.trusted_proxies[0]: must be text, not 7"),
     ],

@@ -40,3 +40,16 @@ def test_each_fault_of_the_table_is_told(faults: Faults) -> None:
         "metrics.census_seconds",
         "metrics.listen",
     ]
+
+
+@pytest.mark.parametrize(
+    ("http", "metrics"),
+    [("127.0.0.1:9153", "127.0.0.1:9153"), ("[::]:9153", "[::1]:9153")],
+)
+def test_figures_are_not_shown_where_calls_are_answered(
+    faults: Faults, http: str, metrics: str
+) -> None:
+    of_http = f'[http]\nallow_plain_http = true\nlisten = "{http}"'
+    assert faults(table(f'listen = "{metrics}"', of_http)) == [
+        f'metrics.listen: must be another address than http.listen, "{http}", not "{metrics}"'
+    ]

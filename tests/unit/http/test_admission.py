@@ -96,3 +96,16 @@ def test_longest_idle_connection_ends_first_and_one_that_was_busy_is_idle_anew()
     for _ in range(3):
         idle.end_longest()
     assert ended == ["b", "a"]
+
+
+def test_peer_ends_the_longest_of_its_own_only() -> None:
+    idle, ended = Idle(), list[str]()
+    for name, peer in (("a", "one"), ("b", "other"), ("c", "one"), ("d", "one")):
+        idle.enter(name, peer)
+        idle.begin(name, partial(ended.append, name))
+    for _ in range(2):
+        idle.end_longest("other")
+    idle.leave("a")
+    idle.end_longest("one")
+    idle.end_longest()
+    assert ended == ["b", "c", "d"]

@@ -4,6 +4,7 @@ import secrets
 
 import pytest
 
+from gateway.access.tokens import digest_of
 from gateway.http import flood
 from gateway.http.flood import FloodGate, FloodLimits
 
@@ -84,21 +85,54 @@ def test_token_that_was_right_is_known_wherever_it_stands_until_it_is_refused(
     clock: Clock,
 ) -> None:
     gate = gate_of(clock, 1)
-    assert not gate.knows(body_with(TOKEN))
+    assert gate.voucher_in(body_with(TOKEN)) is None
     gate.remember(TOKEN)
     assert gate.is_known(TOKEN)
-    assert gate.knows(body_with(TOKEN))
-    assert gate.knows(b"[" + TOKEN.encode())
-    assert not gate.knows(body_with(TOKEN[:-1] + "t"))
+    assert gate.voucher_in(body_with(TOKEN)) == digest_of(TOKEN)
+    assert gate.voucher_in(b"[" + TOKEN.encode()) == digest_of(TOKEN)
+    assert gate.voucher_in(body_with(TOKEN[:-1] + "t")) is None
     gate.forget(TOKEN)
-    assert not gate.knows(body_with(TOKEN))
+    assert gate.voucher_in(body_with(TOKEN)) is None
+
+
+def test_refusals_of_what_a_token_let_in_are_its_own_and_too_many_end_that(clock: Clock) -> None:
+    gate = gate_of(clock, 3, per_second=10)
+    gate.remember(TOKEN)
+    for _ in range(3):
+        assert gate.voucher_in(body_with(TOKEN)) == digest_of(TOKEN)
+        gate.charge(digest_of(TOKEN))
+    assert gate.voucher_in(body_with(TOKEN)) is None
+    assert not gate.is_known(TOKEN)
+    assert gate.wait_ms("192.0.2.1") == 0
+    clock.now_us += 60 * SECOND_US
+    assert not gate.is_known(TOKEN)
+    gate.remember(TOKEN)
+    assert gate.is_known(TOKEN)
+
+
+def test_right_call_does_not_make_good_what_a_token_let_in(clock: Clock) -> None:
+    gate = gate_of(clock, 0)
+    gate.remember(TOKEN)
+    for _ in range(flood.PER_MINUTE_OF_TOKEN):
+        assert gate.is_known(TOKEN)
+        gate.charge(digest_of(TOKEN))
+    gate.remember(TOKEN)
+    assert not gate.is_known(TOKEN)
+
+
+def test_address_that_is_shut_out_uses_up_nothing_of_the_others(clock: Clock) -> None:
+    gate = gate_of(clock, 60, per_second=10)
+    for _ in range(100):
+        gate.refused("192.0.2.1")
+    assert gate.wait_ms("192.0.2.1") > 0
+    assert gate.wait_ms("198.51.100.1") == 0
 
 
 def test_token_is_known_for_a_bounded_time(clock: Clock) -> None:
     gate = gate_of(clock, 1)
     gate.remember(TOKEN)
     clock.now_us += flood.KNOWN_SECONDS * SECOND_US
-    assert not gate.knows(body_with(TOKEN))
+    assert gate.voucher_in(body_with(TOKEN)) is None
 
 
 @pytest.mark.parametrize("token", [None, 7, ["x"], "é", "\ud800", {}, ""])
@@ -106,7 +140,7 @@ def test_what_is_no_token_is_taken_and_is_not_known(clock: Clock, token: object)
     gate = gate_of(clock, 1)
     gate.remember(token)
     gate.forget(token)
-    assert not gate.knows(body_with(None))
+    assert gate.voucher_in(body_with(None)) is None
     assert not gate.is_known(token)
 
 
@@ -114,7 +148,7 @@ def test_search_for_tokens_in_a_body_ends_after_a_few(clock: Clock) -> None:
     gate = gate_of(clock, 1)
     gate.remember(TOKEN)
     others = "".join(f"gwa_{secrets.token_urlsafe(32)} " for _ in range(4))
-    assert not gate.knows(f"{others}{TOKEN}".encode())
+    assert gate.voucher_in(f"{others}{TOKEN}".encode()) is None
 
 
 def test_memory_is_bounded_and_keeps_the_last(
@@ -130,4 +164,4 @@ def test_memory_is_bounded_and_keeps_the_last(
     assert [gate.wait_ms(f"192.0.2.{number}") > 0 for number in range(5)] == [False] * 2 + [
         True
     ] * 3
-    assert [gate.knows(body_with(token)) for token in tokens] == [False] * 2 + [True] * 3
+    assert [gate.is_known(token) for token in tokens] == [False] * 2 + [True] * 3

@@ -1,6 +1,7 @@
 """What the listener shows in TLS: which pairs are taken, and what is told of those that are not."""
 
 import asyncio
+import os
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,12 +13,14 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+from structlog.testing import capture_logs
 
-from gateway.http.listener.contexts import Pair, TlsInvalid, server_context, substitute
+from gateway.http.listener.contexts import Pair, Piece, TlsInvalid, server_context, substitute
 from gateway.http.listener.identity import CertificateFiles, Identity, Missing, read_pem
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FIRST, SECOND = (substitute(name, NOW) for name in ("first.test", "second.test"))
+BROKEN = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 
 def encrypted(pair: Pair) -> Pair:
@@ -35,6 +38,7 @@ def encrypted(pair: Pair) -> Pair:
         (Pair(FIRST.chain_pem, b""), "the key is no PEM, or an encrypted one"),
         (Pair(FIRST.chain_pem, FIRST.chain_pem), "the key is no PEM, or an encrypted one"),
         (encrypted(FIRST), "the key is no PEM, or an encrypted one"),
+        (Pair(FIRST.chain_pem + BROKEN, FIRST.key_pem), "the certificate's chain cannot be used"),
     ],
 )
 def test_pair_that_cannot_be_used_is_refused(pair: Pair, sentence: str) -> None:
@@ -109,6 +113,31 @@ async def test_pair_that_does_not_fit_is_told_once_it_has_stayed() -> None:
     assert identity.fault() is None
 
 
+@pytest.mark.parametrize(
+    ("days", "why"),
+    [
+        (2, "it is not valid before 2026-01-02T23:00:00Z"),
+        (-8, "it expired at 2025-12-31T00:00:00Z"),
+    ],
+)
+async def test_pair_that_is_not_valid_now_does_not_replace_one_that_is(days: int, why: str) -> None:
+    moment = [NOW]
+    other = substitute("other.test", NOW + timedelta(days=days))
+    identity = Identity(FIRST, lambda: moment[0])
+    before = identity.context
+    await after(identity, other, other)
+    assert (identity.context, identity.useless()) == (before, None)
+    assert identity.fault() == f"The new certificate cannot be used: {why}."
+    moment[0] += timedelta(days=8)  # by now the first one has expired as well
+    await after(identity, other)
+    assert identity.context is not before
+
+
+def test_certificate_is_useless_before_its_start() -> None:
+    identity = Identity(substitute("a.test", NOW + timedelta(days=1)), lambda: NOW)
+    assert identity.useless() == "The certificate is not valid before 2026-01-01T23:00:00Z."
+
+
 async def test_stand_in_is_useless_until_there_is_a_certificate() -> None:
     identity = Identity(FIRST, lambda: NOW, stands_in=True)
     assert identity.useless() == "There is no certificate yet."
@@ -116,6 +145,17 @@ async def test_stand_in_is_useless_until_there_is_a_certificate() -> None:
     assert identity.useless() == "It was just asked for."
     await after(identity, SECOND)
     assert identity.useless() is None
+
+
+async def test_certificate_that_is_on_its_way_is_no_warning() -> None:
+    identity = Identity(FIRST, lambda: NOW, stands_in=True)
+    with capture_logs() as said:
+        await after(identity, Missing("It was just asked for.", is_coming=True))
+        await after(identity, Missing("The CA says no."))
+    assert [(line["log_level"], line["why"]) for line in said] == [
+        ("info", "It was just asked for."),
+        ("warning", "The CA says no."),
+    ]
 
 
 async def test_source_that_fails_later_leaves_the_certificate_useful() -> None:
@@ -143,6 +183,9 @@ def test_certificate_is_useless_once_it_has_expired() -> None:
 def test_file_that_cannot_be_read_is_told_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(TlsInvalid, match=r"tls.pem cannot be read: No such file or directory$"):
         CertificateFiles(tmp_path / "tls.pem", tmp_path / "tls.key").read()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TlsInvalid, match=r"pipe cannot be read: it is not a file$"):
+        read_pem(tmp_path / "pipe", Piece.KEY)
     (tmp_path / "large").write_bytes(b"x" * ((1 << 20) + 1))
-    with pytest.raises(TlsInvalid, match="large is too large for PEM"):
-        read_pem(tmp_path / "large")
+    with pytest.raises(TlsInvalid, match="large cannot be read: it is too large"):
+        read_pem(tmp_path / "large", Piece.KEY)

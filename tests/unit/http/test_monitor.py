@@ -2,6 +2,8 @@
 
 import asyncio
 
+from structlog.testing import capture_logs
+
 from gateway.http.health import Monitor, Need, Part
 
 
@@ -24,6 +26,45 @@ async def test_looked_waits_for_every_part() -> None:
     goes_on.set()
     await monitor.looked(30)
     assert monitor.report()[0]
+    watching.cancel()
+
+
+async def test_monitor_goes_on_from_what_the_one_before_it_saw() -> None:
+    former = Monitor([part("redis")], lambda: 1)
+    watching = [asyncio.create_task(former.run())]
+    await former.looked(30)
+    with capture_logs() as said:
+        monitor = Monitor([part("redis"), part("zone new")], lambda: 2, former)
+        assert monitor.report()[1]["parts"]["redis"] == {"state": "unknown", "sinceMs": 2}
+        watching.append(asyncio.create_task(monitor.run()))
+        await monitor.looked(30)
+    assert [line["part"] for line in said] == ["zone new"]
+    assert [seen["sinceMs"] for seen in monitor.report()[1]["parts"].values()] == [1, 2]
+    for task in watching:
+        task.cancel()
+
+
+async def test_part_that_ends_while_the_process_stops_is_not_down() -> None:
+    may_end, was_told = asyncio.Event(), asyncio.Event()
+    looks = 0
+
+    async def probe() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            was_told.set()
+        if looks > 1:
+            await may_end.wait()
+            raise RuntimeError("It has ended.")
+
+    monitor = Monitor([Part("worker", "worker", Need.ALWAYS, 0.0, probe)], lambda: 0)
+    watching = asyncio.create_task(monitor.run())
+    await monitor.looked(30)
+    monitor.tell_stopping()
+    may_end.set()
+    async with asyncio.timeout(30):
+        await was_told.wait()
+    assert [state for _, state in monitor.states()] == ["up"]
     watching.cancel()
 
 

@@ -90,3 +90,26 @@ async def test_every_answer_is_the_last_on_its_connection_while_it_stops() -> No
 async def test_connections_are_left_alone_while_it_serves() -> None:
     (start, _) = await asked(Switch(answering(b"here")))
     assert (b"connection", b"keep-alive") in start["headers"]
+
+
+async def test_requests_that_are_never_whole_are_given_up_while_it_stops() -> None:
+    ends: list[str] = []
+    waits = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, send
+        ends.append((await receive())["type"])
+
+    async def receive() -> MutableMapping[str, Any]:
+        waits.set()
+        return await asyncio.Future()
+
+    async def send(_: MutableMapping[str, Any]) -> None: ...
+
+    switch = Switch(app)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as requests:
+        requests.create_task(switch({"type": "http"}, receive, send))
+        await waits.wait()
+        switch.stop(0.01)
+        requests.create_task(switch({"type": "http"}, receive, send))
+    assert ends == ["http.disconnect", "http.disconnect"]

@@ -1,0 +1,57 @@
+"""The endpoint with its entrance, by itself: what is asked of an address that is shut out."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.types import Message
+
+from gateway.contract import EnvelopeInvalid
+from gateway.http import typedrequest
+from gateway.http.crowd import CrowdLimits
+from gateway.http.entrance import Bounds, Entrance
+from gateway.http.flood import FloodLimits
+from gateway.http.typedrequest import TypedRequestEndpoint
+
+LIMIT_SECONDS = 30.0
+
+
+class Nobody:
+    """Answers every call."""
+
+    async def answer(self, method_name: str, request: dict[str, object]) -> dict[str, Any]:
+        return {}
+
+
+def request(*pieces: bytes) -> Request:
+    """A POST whose body does not go on after these pieces."""
+    left = list(pieces)
+
+    async def receive() -> Message:
+        if not left:
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": left.pop(0), "more_body": True}
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "headers": [(b"content-type", b"application/json")],
+        "client": ("192.0.2.1", 1),
+    }
+    return Request(scope, receive)
+
+
+async def test_body_from_an_address_that_is_shut_out_has_less_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(typedrequest, "SHUT_OUT_BODY_SECONDS", 0.01)
+    monkeypatch.setattr("gateway.http.body.BODY_BOUND_SECONDS", 2 * LIMIT_SECONDS)
+    entrance = Entrance(Bounds((), FloodLimits(1, 0), CrowdLimits(0, 0)))
+    endpoint = TypedRequestEndpoint(Nobody(), entrance)
+    entrance.note("192.0.2.1", None, None, EnvelopeInvalid("No call.", 400))
+    async with asyncio.timeout(LIMIT_SECONDS):
+        answer = await endpoint(request(b"{"))
+    assert answer.status_code == 408
+    assert json.loads(bytes(answer.body))["error"]["data"]["code"] == "envelope-invalid"
