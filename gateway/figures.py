@@ -16,6 +16,7 @@ from gateway import measures
 from gateway.certificates.census_figures import FIGURES
 from gateway.certificates.enumerator import Enumerator
 from gateway.certificates.ledger import HeldBy
+from gateway.holdings.records import require_readable
 from gateway.store.connection import StoreRefused, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ async def look_after(gateway: Gateway, settings: Settings) -> None:
         gateway.documents,
         gateway.clock,
         interval_seconds=settings.metrics.census_seconds,
+        require_readable=require_readable,
     )
     beat = min(READ_EVERY_SECONDS, settings.metrics.census_seconds)
     async with asyncio.TaskGroup() as tasks:
@@ -83,10 +85,13 @@ async def _read_queue(gateway: Gateway) -> None:
 
 
 async def _read_budgets(gateway: Gateway) -> None:
+    budgets, held = [], []
     for each in gateway.authorities:
+        name = each.ledger.name
         state = await each.ledger.state(of_account=True)
-        for use in state.uses:
-            measures.budget_seen(each.ledger.name, use.limit.value, use.of - use.used, use.of)
+        budgets += [(name, use.limit.value, use.of - use.used, use.of) for use in state.uses]
         by = {hold.by for hold in state.holds}
-        measures.orders_held(each.ledger.name, "authority", held=HeldBy.AUTHORITY in by)
-        measures.orders_held(each.ledger.name, "suspended", held=HeldBy.SUSPENDED in by)
+        held.append((name, "authority", HeldBy.AUTHORITY in by))
+        held.append((name, "suspended", HeldBy.SUSPENDED in by))
+    measures.budgets_seen(budgets)
+    measures.orders_held(held)

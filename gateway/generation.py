@@ -92,6 +92,7 @@ class Generation:
         self._is_ending = False
         self._is_relied_on = False
         self._has_died = False
+        self._former: Monitor | None = None
         self._life: asyncio.Task[None] | None = None
 
     @property
@@ -122,11 +123,12 @@ class Generation:
             raise LookupError("the parts are not open")
         return self._parts
 
-    async def start(self) -> None:
-        """Open the parts and begin to work.
+    async def start(self, former: Generation | None = None) -> None:
+        """Open the parts and begin to work, in the place of a former one if there is one.
 
         Raises what `open_gateway` does; nothing is left of it then.
         """
+        self._former = None if former is None else former.monitor
         self._life = asyncio.create_task(self._live(), name="parts")
         opened = asyncio.create_task(self._is_open.wait())
         try:
@@ -183,7 +185,8 @@ class Generation:
         async with open_gateway(
             self.settings, works=self._works, redis_url=self._redis_url
         ) as gateway:
-            self._parts = parts = _Parts.begin(gateway, self.settings, self._listener)
+            self._parts = parts = _Parts.begin(gateway, self.settings, self._listener, self._former)
+            self._former = None
             for task in parts.tasks:
                 task.add_done_callback(self._note_end)
             self._is_open.set()
@@ -214,10 +217,16 @@ class _Parts:
     """What runs until it is cancelled."""
 
     @classmethod
-    def begin(cls, gateway: Gateway, settings: Settings, listener: Listener | None) -> _Parts:
+    def begin(
+        cls,
+        gateway: Gateway,
+        settings: Settings,
+        listener: Listener | None,
+        former: Monitor | None,
+    ) -> _Parts:
         shown = [] if listener is None else listener.parts()
         entrance = Entrance(build_bounds(settings)) if listener is None else listener.entrance
-        monitor = Monitor([*parts_of(gateway), *shown], gateway.clock.now_ms)
+        monitor = Monitor([*parts_of(gateway), *shown], gateway.clock.now_ms, former)
         beside = {"monitor": monitor.run()}
         if settings.metrics.listen is not None:
             beside["figures"] = look_after(gateway, settings)

@@ -9,7 +9,8 @@ A process that is not dumpable belongs to root under /proc: another process of t
 neither its memory nor its environment, cannot attach to it, and does not see its open files either,
 so a second gateway that finds its port in use names this one only when it runs as root.
 
-Called by each command of the server before any secret is read (`gateway.cli.session`).
+Called by each command of the server before a secret is read or made: by `gateway.cli.session` for
+most of them.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Interventions:
         self, app_ids: Iterable[AppId], supposed: Iterable[Supposed], *, writes: bool
     ) -> Rebuilding:
         """One run, which tries the clients that there are now. Raises `StoreUnavailable`."""
-        clients = {client.client_id: client for client in await self._clients.all()}
+        clients = {client.client_id: client for client in (await self._clients.all()).clients}
 
         def may_hold_it(client_id: ClientId, hostname: Hostname) -> bool:
             return may_hold(clients[client_id], hostname)

@@ -21,7 +21,7 @@ from gateway.http.entrance import Entrance
 from gateway.http.health import Need, Part
 from gateway.http.listener.admission import Admission
 from gateway.http.listener.binding import bound_socket
-from gateway.http.listener.contexts import Pair, TlsInvalid, substitute
+from gateway.http.listener.contexts import Pair, Piece, TlsInvalid, substitute
 from gateway.http.listener.descriptors import KEPT_FREE, connections_within, raised_limit
 from gateway.http.listener.identity import (
     CertificateFiles,
@@ -48,6 +48,12 @@ TLS_PROBE_SECONDS: Final = 1.0
 _SOCKETS_OF_A_CALL: Final = 2
 """So many DNS servers a call asks at once, at most; while one is waited for, its socket is open."""
 
+_KEYS: Final = {
+    Piece.CERTIFICATE: "http.certificate_file",
+    Piece.KEY: "http.key_file",
+    Piece.CLIENT_CA: "http.client_ca_file",
+}
+
 _log = structlog.get_logger(__name__)
 
 
@@ -62,6 +68,7 @@ class Listener:
         self._http = settings.http
         self._bound = bound
         self._identity = identity
+        self._files = None if self._http.certificate_file is None else _files(self._http)
         self.entrance = Entrance(build_bounds(settings))
         """What calls pass before they are answered."""
         self._connections = _connections(settings)
@@ -94,7 +101,7 @@ class Listener:
         if self._identity is None:
             await asyncio.Event().wait()
         else:
-            await self._identity.keep(_source(self._http, gateway))
+            await self._identity.keep(self._files or _Own(self._http, gateway))
 
     def follow(self, settings: Settings) -> None:
         """Be as these settings want it, as far as a listener can change; never blocks."""
@@ -136,7 +143,7 @@ def open_listener(settings: Settings) -> Iterator[Listener]:
 
     Raises:
         AddressTaken: the address cannot be bound.
-        TlsInvalid: the files of its TLS cannot be used; with their keys.
+        TlsInvalid: as `judge_tls`.
     """
     http = settings.http
     identity = judge_tls(settings)
@@ -148,7 +155,7 @@ def judge_tls(settings: Settings) -> Identity | None:
     """What the listener shows at first; None without TLS.
 
     Raises:
-        TlsInvalid: the configured files cannot be used; a sentence with their keys.
+        TlsInvalid: the configured files cannot be used; a sentence with the one's key.
     """
     http = settings.http
     if http.tls == "off":
@@ -156,24 +163,18 @@ def judge_tls(settings: Settings) -> Identity | None:
     client_ca_pem = None
     try:
         if http.client_ca_file is not None:
-            client_ca_pem = read_pem(http.client_ca_file)
+            client_ca_pem = read_pem(http.client_ca_file, Piece.CLIENT_CA)
         is_own = http.tls == "self"
         first = substitute(http.tls_hostname or "", utc_now()) if is_own else _files(http).read()
         return Identity(first, utc_now, client_ca_pem=client_ca_pem, stands_in=is_own)
     except TlsInvalid as invalid:
-        names = ("certificate_file", "key_file", "client_ca_file")
-        keys = [f"http.{name}" for name in names if getattr(http, name) is not None]
-        raise TlsInvalid(f"{', '.join(keys)}: {invalid}") from None
+        raise TlsInvalid(f"{_KEYS[invalid.piece]}: {invalid}", invalid.piece) from None
 
 
 def _files(http: HttpSettings) -> CertificateFiles:
     if http.certificate_file is None or http.key_file is None:
         raise TlsInvalid("the certificate's files are not named")
     return CertificateFiles(http.certificate_file, http.key_file)
-
-
-def _source(http: HttpSettings, gateway: Gateway) -> CertificateFiles | _Own:
-    return _Own(http, gateway) if http.tls == "self" else _files(http)
 
 
 class _Own:
@@ -195,7 +196,7 @@ class _Own:
         try:
             opened = await self._certificate.look()
         except NotThere as why:
-            raise Missing(str(why)) from None
+            raise Missing(str(why), is_coming=why.is_coming) from None
         except (StoreUnavailable, Contended, Unreadable) as fault:
             raise Missing(f"{fault}.") from None
         return Pair(opened.chain_pem.encode(), opened.key_pem)

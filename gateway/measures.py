@@ -186,6 +186,11 @@ _part_up = Gauge(
     registry=REGISTRY,
 )
 _ready = Gauge("gateway_ready", "Whether /readyz is 200", registry=REGISTRY)
+_configuration_refused = Gauge(
+    "gateway_configuration_refused",
+    "Whether the last reload was refused, so that the process runs on a former configuration",
+    registry=REGISTRY,
+)
 
 
 def moment() -> float:
@@ -215,15 +220,20 @@ def acme_asked(authority: str, kind: str, outcome: str, seconds: float) -> None:
     _acme_seconds.labels(authority, kind).observe(seconds)
 
 
-def budget_seen(authority: str, limit: str, left: int, size: int) -> None:
-    """So much of a figure of an account is unused."""
-    _budget_left.labels(authority, limit).set(left)
-    _budget_size.labels(authority, limit).set(size)
+def budgets_seen(budgets: Iterable[tuple[str, str, int, int]]) -> None:
+    """Every figure of an account that there is now: authority, limit, what is unused, the whole."""
+    _budget_left.clear()  # a reload may have taken an authority away, or its limit
+    _budget_size.clear()
+    for authority, limit, left, size in budgets:
+        _budget_left.labels(authority, limit).set(left)
+        _budget_size.labels(authority, limit).set(size)
 
 
-def orders_held(authority: str, by: str, *, held: bool) -> None:
-    """Whether an authority gets no order at all for now. `by`: authority or suspended."""
-    _orders_held.labels(authority, by).set(held)
+def orders_held(held: Iterable[tuple[str, str, bool]]) -> None:
+    """Every authority, and whether it gets no order for now, by `authority` or `suspended`."""
+    _orders_held.clear()
+    for authority, by, is_held in held:
+        _orders_held.labels(authority, by).set(is_held)
 
 
 def issuance_ended(authority: str, outcome: str) -> None:
@@ -294,12 +304,17 @@ def health_seen(parts: Iterable[tuple[str, str, bool]], *, ready: bool) -> None:
     _ready.set(ready)
 
 
+def configuration_refused(*, is_refused: bool) -> None:
+    """A reload has ended: whether its configuration was not taken."""
+    _configuration_refused.set(is_refused)
+
+
 def known_ahead(zones: Iterable[str], authorities: Iterable[str]) -> None:
     """Begin the counters of this configuration at 0: a rate needs a value before the first fault.
 
     A counter that first appears with the value 1 has not increased, as Prometheus sees it.
     """
-    for method in CALL_METHODS:
+    for method in (*CALL_METHODS, UNKNOWN):
         for code in ("internal", "unavailable", "overloaded"):
             _calls.labels(method, code)
     for zone in zones:

@@ -15,6 +15,7 @@ from gateway.config import is_loopback
 from gateway.http.app import RESPONSE_HEADERS
 from gateway.http.listener.admission import Admission
 from gateway.http.listener.binding import bound_socket
+from gateway.http.listener.patience import Patience
 from gateway.http.listener.server import Server
 from gateway.http.metrics import build_metrics_app
 
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
 
 CONNECTIONS: Final = 64
 """Prometheus has one; the rest is for people, and for whoever forgets to close theirs."""
+
+CONNECTIONS_PER_ADDRESS: Final = 16
+"""Whoever holds all of his keeps others from no scrape."""
+
+PATIENCE: Final = Patience(
+    handshake_seconds=2.0,
+    head_seconds=2.0,
+    keep_alive_seconds=75,
+    reading_seconds=10.0,
+)
+"""A scrape's head comes at once; between two scrapes there may be a minute."""
 
 GRACE_SECONDS: Final = 1
 
@@ -46,8 +58,9 @@ class MetricsListener:
             build_metrics_app(monitor),
             headers=RESPONSE_HEADERS,
             grace_seconds=GRACE_SECONDS,
-            admission=Admission(CONNECTIONS, CONNECTIONS),
+            admission=Admission(CONNECTIONS, CONNECTIONS_PER_ADDRESS),
             context=lambda: None,
+            patience=PATIENCE,
         )
         await self._server.serve([self._bound])
 

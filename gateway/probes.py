@@ -1,6 +1,6 @@
 """The parts of a gateway that can fail, and how each is found to be well; `/readyz` shows them.
 
-Called by `gateway.running`, which has the `Monitor` of `gateway.http.health` watch them.
+Called by `gateway.generation`, which has the `Monitor` of `gateway.http.health` watch them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def _redis_probe(gateway: Gateway) -> Callable[[], Awaitable[None]]:
             # A start without Redis could not ask, and one that was emptied may be restored into.
             await examine(gateway.store)
         except StateRefused as refused:
+            gateway.store.refuse(str(refused).removesuffix("."))
             raise PartFailed(str(refused)) from refused
+        gateway.store.refuse(None)
 
     return probe
 

@@ -1,9 +1,10 @@
 """Running a process: the listener and one generation of parts, from start to a graceful stop.
 
 SIGTERM and SIGINT stop it: calls under way are answered, the worker ends its steps and hands its
-leases over; all within 10 seconds. SIGHUP reads the configuration anew (`gateway.reloading`),
-SIGUSR1 has the log say everything, and again what it is to say. A part that dies takes the process
-down, so that whatever supervises it starts a whole one. Called by the command line.
+leases over; all within 10 seconds (`gateway.ending`). SIGHUP reads the configuration anew
+(`gateway.reloading`), SIGUSR1 has the log say everything, and again what it is to say. A part that
+dies takes the process down, so that whatever supervises it starts a whole one. Called by the
+command line.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from gateway import early_signals, tracing
+from gateway.ending import Budget
 from gateway.generation import Generation, Roles, end
 from gateway.http.switch import Switch
 from gateway.listening import open_listener
 from gateway.metering import open_metrics_listener
 from gateway.notify import Notifier
-from gateway.reloading import LOOK_SECONDS, Reloader
+from gateway.reloading import Reloader
 from gateway.store.connection import StoreUnavailable
 from gateway.store.persistence import Loss, losses, read_persistence
 from gateway.wiring import new_id, open_redis
@@ -58,15 +60,54 @@ async def run(settings: Settings, roles: Roles, reread: Callable[[], Settings]) 
         AddressTaken, TlsInvalid: as `open_listener`.
         KeyringInvalid, EmbeddedRedisFault: as `open_gateway`.
     """
+    stop = _Stop(Budget())
+    try:
+        await _run(settings, roles, reread, stop)
+    except asyncio.CancelledError:
+        if not stop.wanted.is_set():
+            raise
+        _log.info("stopped while it started")
+
+
+async def _run(
+    settings: Settings, roles: Roles, reread: Callable[[], Settings], stop: _Stop
+) -> None:
     own = open_listener(settings) if roles.serves_http else contextlib.nullcontext()
     with own as listener, open_metrics_listener(settings) as metrics:
-        async with _traced(settings.traces), open_redis(settings, serves=True) as redis_url:
+        async with (
+            _traced(settings.traces, stop.budget),
+            open_redis(settings, serves=True, stop_within=stop.budget.left_seconds) as redis_url,
+        ):
             await _say_durability(settings)
-            await _Process(settings, roles, redis_url, listener, metrics, reread).run()
+            await _Process(settings, roles, redis_url, listener, metrics, reread, stop).run()
+
+
+class _Stop:
+    """Hears SIGTERM and SIGINT from its making on: `wanted` is set, and a start is given up."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.wanted = asyncio.Event()
+        self._starting = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._ask)
+        early_signals.release_stop()
+
+    def started(self) -> None:
+        """From now on whoever waits for `wanted` winds up."""
+        self._starting = None
+
+    def _ask(self) -> None:
+        self.budget.begin()
+        self.wanted.set()
+        starting, self._starting = self._starting, None
+        if starting is not None:  # once: a second signal must not cut short what it winds up
+            starting.cancel()
 
 
 @contextlib.asynccontextmanager
-async def _traced(settings: TracesSettings) -> AsyncIterator[None]:
+async def _traced(settings: TracesSettings, budget: Budget) -> AsyncIterator[None]:
     """Have what happens meanwhile traced, if the configuration says where to."""
     if settings.endpoint is None:
         yield
@@ -79,7 +120,7 @@ async def _traced(settings: TracesSettings) -> AsyncIterator[None]:
         yield
     finally:
         tracing.record_with(None)
-        await export.close(FLUSH_SECONDS)
+        await export.close(min(FLUSH_SECONDS, budget.left_seconds()))
 
 
 class _Process:
@@ -93,6 +134,7 @@ class _Process:
         listener: Listener | None,
         metrics: MetricsListener | None,
         reread: Callable[[], Settings],
+        stop: _Stop,
     ) -> None:
         self._settings = settings
         self._roles = roles
@@ -102,7 +144,7 @@ class _Process:
         self._reread = reread
         self._notifier = Notifier(os.environ)
         self._died = asyncio.Event()
-        self._stop = asyncio.Event()
+        self._stop = stop
         self._server: Server | None = None
 
     async def run(self) -> None:
@@ -121,15 +163,16 @@ class _Process:
         )
         self._hear_signals(reloader)
         watching = {
-            asyncio.create_task(self._stop.wait(), name="signal"),
+            asyncio.create_task(self._stop.wanted.wait(), name="signal"),
             asyncio.create_task(self._died.wait(), name="a part that died"),
             asyncio.create_task(reloader.run(), name="reloads"),
-            asyncio.create_task(self._notify(current), name="systemd"),
+            asyncio.create_task(self._beat(reloader), name="systemd"),
         }
         serving = self._serve(switch, reloader)
         _say_started(current.gateway, self._listener)
         first, _ = await asyncio.wait(serving | watching, return_when=asyncio.FIRST_COMPLETED)
         _log.info("stopping", because=", ".join(task.get_name() for task in first))
+        self._stop.budget.begin()
         self._notifier.stopping()
         for task in watching:
             await end(task)
@@ -182,16 +225,14 @@ class _Process:
 
     def _hear_signals(self, reloader: Reloader) -> None:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._stop.set)
-        loop.add_signal_handler(signal.SIGINT, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, reloader.ask)
         loop.add_signal_handler(signal.SIGUSR1, reloader.toggle_debug)
-        early_signals.release()
+        early_signals.release_requests()
+        self._stop.started()
 
-    async def _notify(self, current: Generation) -> None:
-        """Tell systemd that the process is up, and then that it is alive."""
-        await current.monitor.looked(LOOK_SECONDS)
-        self._notifier.ready(current.summary)
+    async def _beat(self, reloader: Reloader) -> None:
+        """Tell systemd that the process is alive, once it is up."""
+        await reloader.is_up.wait()
         while True:
             self._notifier.alive()
             await asyncio.sleep(self._notifier.beat_seconds or _NO_WATCHDOG_SECONDS)

@@ -27,7 +27,7 @@ from gateway.certificates.authorities import Authorities
 from gateway.certificates.cleanup import Cleaner
 from gateway.certificates.keyring_proof import prove_keyring
 from gateway.certificates.pace import Pace
-from gateway.certificates.sealing import load_keyring
+from gateway.certificates.sealing import KeyringInvalid, load_keyring
 from gateway.certificates.steps import Steps
 from gateway.certificates.worker import Worker
 from gateway.configured import build_listed, build_zones, calls_per_minute_of, quota_of
@@ -37,6 +37,7 @@ from gateway.dns.marker import MarkerKey, Markers
 from gateway.dns.propagation import Propagation
 from gateway.dns.publisher import Publisher
 from gateway.dns.rehearsal import RehearsedExchange
+from gateway.files import Reading
 from gateway.holdings.certificates import Certificates
 from gateway.holdings.claims import Claims
 from gateway.holdings.hold import Holds
@@ -45,7 +46,7 @@ from gateway.holdings.records import Records
 from gateway.store.clock import SharedClock
 from gateway.store.connection import Store, StoreUnavailable
 from gateway.store.documents import Documents
-from gateway.store.embedded import EmbeddedRedis
+from gateway.store.embedded import STOP_SECONDS, EmbeddedRedis
 from gateway.store.holdings_index import HoldingsIndex
 from gateway.store.rehearsal import RehearsedStore
 from gateway.store.schema_version import settle
@@ -53,6 +54,7 @@ from gateway.store.trail import open_trail
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
 
     from gateway.certificates.sealing import Keyring
     from gateway.config import Settings
@@ -63,6 +65,9 @@ if TYPE_CHECKING:
 MARKER_PURPOSE = "owner-marker"
 
 COMMAND_PATIENCE = 5.0
+READ_SECONDS = 10.0
+"""How long the keyring may take to be read."""
+
 STOP_PATIENCE = 1.0
 """How many seconds a command, or a process that stops, waits to have its deeds written."""
 
@@ -113,7 +118,7 @@ async def open_gateway(
         StateRefused: Redis holds what this release can't work with.
         EmbeddedRedisFault: no Redis could be started.
     """
-    keyring = load_keyring(settings.keyring_file)
+    keyring = await _read_keyring(settings.keyring_file)
     redis = contextlib.nullcontext(redis_url) if redis_url else open_redis(settings, serves=False)
     async with redis as url:
         of_store = RehearsedStore if rehearses else Store
@@ -143,11 +148,22 @@ async def open_gateway(
             await store.close()
 
 
+async def _read_keyring(file: Path) -> Keyring:
+    """Off the event loop, on which calls may be answered meanwhile."""
+    try:
+        return await Reading(partial(load_keyring, file), READ_SECONDS).result()
+    except TimeoutError:
+        raise KeyringInvalid([f"{file}: was not read within {READ_SECONDS:g} seconds"]) from None
+
+
 @contextlib.asynccontextmanager
-async def open_redis(settings: Settings, *, serves: bool) -> AsyncIterator[str]:
+async def open_redis(
+    settings: Settings, *, serves: bool, stop_within: Callable[[], float] = lambda: STOP_SECONDS
+) -> AsyncIterator[str]:
     """The URL of the Redis in use, an embedded one running.
 
-    `serves`: for a long-lived process, which keeps an embedded Redis alive.
+    `serves`: for a long-lived process, which keeps an embedded Redis alive. `stop_within`: how many
+    seconds the end of an embedded one may take, asked when that begins.
 
     Raises:
         EmbeddedRedisFault: none could be started.
@@ -160,7 +176,7 @@ async def open_redis(settings: Settings, *, serves: bool) -> AsyncIterator[str]:
     try:
         yield embedded.url
     finally:
-        await embedded.stop()
+        await embedded.stop(stop_within())
 
 
 @contextlib.asynccontextmanager

@@ -109,15 +109,18 @@ class Tally:
         self._earliest_end_ms: int | None = None
         self._oldest_issuance_ms: int | None = None
 
-    def add(self, found: Mapping[str, str] | None) -> None:
+    def add(self, found: Mapping[str, str] | None, *, is_readable: bool = True) -> None:
         """Count one document by its `COUNTED_FIELDS`; None is something else in its place.
 
         One without a version was dropped since its name was read, and is not counted.
+        `is_readable` is what those say who read all of it: what is not counted may be unreadable.
         """
         if found is not None and "version" not in found:
             return
         self._seen["documents"] += 1
         try:
+            if not is_readable:
+                raise ValueError
             self._add(found)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             self._seen["unreadable"] += 1

@@ -4,7 +4,8 @@ Responsible for whose turn it is, for the pages and the pauses between them, and
 Redis, which every process shows. A hundred thousand documents take about a minute and never more
 of the event loop than one page; Redis gives a few thousand of them a second, and answers others in
 between. Whoever dies in the middle is followed by the next one when its turn has lapsed.
-Must not: know what is counted; `census` does. Called by `gateway.figures`.
+Must not: know what is counted; `census` does, nor what all fields of a document mean, which
+`require_readable` judges. Called by `gateway.figures`.
 
 To keep the figures with every change of a document was the alternative: each writer would have to
 know them all, and one forgotten branch, or a key deleted by hand, would leave them wrong for ever.
@@ -19,13 +20,15 @@ import structlog
 
 from gateway.certificates.census import COUNTED_FIELDS, Census, CensusUnreadable, Tally
 from gateway.store import keys
-from gateway.store.documents import READ_AT_ONCE
+from gateway.store.documents import READ_AT_ONCE, Unreadable, as_document
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gateway.contract.names import Hostname
     from gateway.store.clock import SharedClock
     from gateway.store.connection import Store
-    from gateway.store.documents import Documents
+    from gateway.store.documents import Document, Documents
 
 KEPT_MS: Final = 7 * 24 * 3_600_000
 PAUSE_SECONDS: Final = 0.1
@@ -40,16 +43,24 @@ _log = structlog.get_logger(__name__)
 class Enumerator:
     """Counts all documents, `interval_seconds` after the last count by anybody ended at the least.
 
-    Every method raises StoreUnavailable and StoreRefused.
+    `require_readable` raises `Unreadable` of a document that calls can't read. Every method raises
+    StoreUnavailable and StoreRefused.
     """
 
     def __init__(
-        self, store: Store, documents: Documents, clock: SharedClock, *, interval_seconds: int
+        self,
+        store: Store,
+        documents: Documents,
+        clock: SharedClock,
+        *,
+        interval_seconds: int,
+        require_readable: Callable[[Document], None],
     ) -> None:
         self._store = store
         self._documents = documents
         self._clock = clock
         self._interval_ms = interval_seconds * 1000
+        self._require_readable = require_readable
         self._is_told_unreadable = False
 
     async def take_if_due(self) -> Census | None:
@@ -97,5 +108,13 @@ class Enumerator:
 
     async def _count(self, page: list[Hostname], tally: Tally) -> None:
         hosts = [keys.host_key(hostname) for hostname in page]
-        for found in await self._store.some_fields_of_each(hosts, COUNTED_FIELDS):
-            tally.add(found)
+        each_found = await self._store.some_fields_of_each(hosts, COUNTED_FIELDS)
+        for hostname, found in zip(page, each_found, strict=True):
+            tally.add(found, is_readable=self._is_readable(hostname, found))
+
+    def _is_readable(self, hostname: Hostname, found: dict[str, str] | None) -> bool:
+        try:
+            self._require_readable(as_document(hostname, found or {}))
+        except Unreadable:
+            return False
+        return True

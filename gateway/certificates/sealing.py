@@ -26,6 +26,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from gateway.files import open_file, reason_of
+
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
 VERSION: Final = "v1"
@@ -76,6 +78,10 @@ class Keyring:
 
     def __repr__(self) -> str:
         return f"Keyring({', '.join(self._keys)})"
+
+    def is_as(self, other: "Keyring") -> bool:
+        """Whether both hold the same keys in the same order."""
+        return list(self._keys.items()) == list(other._keys.items())
 
     @property
     def key_ids(self) -> tuple[str, ...]:
@@ -150,11 +156,11 @@ def load_keyring(path: Path) -> Keyring:
     Raises KeyringInvalid with every fault of the file. No fault ever quotes key material.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             raw = file.read(MAX_FILE_BYTES + 1)
             mode = os.fstat(file.fileno()).st_mode
-    except OSError as error:
-        raise KeyringInvalid([f"{path}: cannot be read ({error.strerror})"]) from None
+    except (OSError, ValueError) as fault:
+        raise KeyringInvalid([f"{path}: cannot be read ({reason_of(fault)})"]) from None
     if len(raw) > MAX_FILE_BYTES:
         raise KeyringInvalid([f"{path}: larger than {MAX_FILE_BYTES} bytes"])
     keys, faults = _parse(raw.decode("utf-8", errors="replace"))

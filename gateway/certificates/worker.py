@@ -101,6 +101,7 @@ class Worker:
         self._patience_seconds = 0.0
         self._polled_steady_ms = 0
         self._sync_at_steady_ms = clock.steady_ms()
+        self._is_blind = False
         self.polled = asyncio.Event()
 
     @property
@@ -167,8 +168,13 @@ class Worker:
             seen = await self._lookout.look(self._clock.now_ms())
         except (StoreUnavailable, StoreRefused) as fault:
             self._grace.note_outage()
-            _log.warning("due queues unreadable", error=str(fault))
+            if not self._is_blind:
+                _log.warning("due queues unreadable", error=str(fault))
+            self._is_blind = True
             return
+        if self._is_blind:
+            _log.info("due queues are read again")
+        self._is_blind = False
         self._grace.note_contact()
         self._polled_steady_ms = self._clock.steady_ms()
         self.polled.set()

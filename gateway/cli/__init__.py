@@ -45,7 +45,7 @@ COMMANDS: Final = {
     "worker": "Issue and renew certificates, without an HTTP listener.",
     "clients": "Provision clients: policy, credentials, removal.",
     "claims": "Hold hostnames against every client.",
-    "holdings": "Show who holds what; rebuild that from the zones, hand over, forget.",
+    "holdings": "Show who holds what; rebuild that from the zones, hand over, give up, forget.",
     "accounts": "Look after the accounts at the authorities: list, new key, contact.",
     "budget": "Show what each authority may still be asked for, and what holds orders back.",
     "explain": "Explain how a hostname is judged, and what a call for it would be answered.",

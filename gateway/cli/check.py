@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from gateway.cli.session import REFUSED, carry_out, config_option, say
+from gateway.hardening import forbid_dumps
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from gateway.cli.finding import Finding
     from gateway.config import Settings
 
+_LATE_REMEDY: Final = (
+    "Something that it asked hangs, or this machine has too much to do: ask again, and see"
+    " the findings above and the logs of the servers."
+)
 LIMIT_SECONDS: Final = 9.0
 CANCEL_LIMIT_SECONDS: Final = 1.0
 IDLE_LIMIT_SECONDS: Final = 0.1
@@ -42,6 +47,7 @@ def command(config_path: str | None, *, as_json: bool) -> None:
     from gateway.config import ConfigInvalid, find_file, load_settings
     from gateway.logs import configure_logging
 
+    forbid_dumps()
     given = None if config_path is None else Path(config_path)
     path = find_file(given, os.environ)
     try:
@@ -67,7 +73,7 @@ async def _check(settings: Settings, config: Finding, *, as_json: bool) -> int:
     late = [about for about, task in tasks.items() if not task.done()]
     for about in late:
         text = f"Not done within {LIMIT_SECONDS:g} s."
-        found[about].append(Finding(about, State.FAILED, text))
+        found[about].append(Finding(about, State.FAILED, text, _LATE_REMEDY))
         tasks[about].cancel()
     for about in tasks.keys() - set(late):
         tasks[about].result()  # a fault of the check itself is raised here

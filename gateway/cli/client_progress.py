@@ -15,9 +15,10 @@ import time
 from typing import TYPE_CHECKING, Final, Self
 
 from gateway.cli.client_words import seconds_words
-from gateway.cli.session import printable, say
+from gateway.cli.session import say
 from gateway.cli.streams import silence_error
 from gateway.client import GatewayError, Pending
+from gateway.printable import printable
 
 if TYPE_CHECKING:
     from gateway.client import Progress

@@ -212,27 +212,42 @@ async def _stored(gateway: Gateway, question: Question, deadline: float) -> _Sto
     from gateway.cli.explanation import Fault
 
     hostname = question.hostname
-    document, clients = await asyncio.gather(
-        _or_fault(_readable(gateway, hostname), deadline),
-        _or_fault(gateway.clients.all(), deadline),
+    read, clients = await asyncio.gather(
+        _or_fault(gateway.documents.read(hostname), deadline),
+        _or_fault(_clients(gateway), deadline),
     )
     known = [] if isinstance(clients, Fault) else clients
-    holder = None if isinstance(document, Fault) else document.holder
+    # Who holds it can be told where the rest can't, and is who asks then too.
+    holder = None if isinstance(read, Fault) else read.holder
+    document = read if isinstance(read, Fault) else _readable(read)
     asker = choose_asker(hostname, holder, known, question.client_id, question.app_id)
     return _Stored(document, clients, asker, _record(question, document, asker))
 
 
-async def _readable(gateway: Gateway, hostname: Hostname) -> Document:
-    """Raises `Unreadable` where any part of the document can't be told."""
-    from gateway.holdings.records import require_readable
+async def _clients(gateway: Gateway) -> list[Client]:
+    """All that can be read; who can't is named."""
+    found = await gateway.clients.all()
+    for fault in found.unreadable:
+        say(f"{fault}.", err=True)
+    return found.clients
 
-    document = await gateway.documents.read(hostname)
-    require_readable(document)
+
+def _readable(document: Document) -> Document | Fault:
+    """The document, or a fault where any part of it can't be told."""
+    from gateway.cli.explanation import Fault
+    from gateway.holdings.records import require_readable
+    from gateway.store.documents import Unreadable
+
+    try:
+        require_readable(document)
+    except Unreadable as fault:
+        return Fault(f"{fault}.")
     return document
 
 
 async def _or_fault(asked: Awaitable[_T], deadline: float) -> _T | Fault:
     """What was asked of Redis, or why it did not tell."""
+    from gateway.access.clients import ClientUnreadable
     from gateway.access.foresight import NO_TIME
     from gateway.cli.explanation import Fault
     from gateway.store.connection import StoreRefused, StoreUnavailable
@@ -243,7 +258,10 @@ async def _or_fault(asked: Awaitable[_T], deadline: float) -> _T | Fault:
             return await asked
     except TimeoutError:
         return Fault(NO_TIME)
-    except (Contended, StoreRefused, StoreUnavailable, Unreadable) as fault:
+    except (
+        *(ClientUnreadable, Contended, StoreRefused),
+        *(StoreUnavailable, Unreadable),
+    ) as fault:
         return Fault(f"{fault}.")
 
 

@@ -13,6 +13,7 @@ from gateway.certificates.outlook import authority_name
 from gateway.cli import issuances
 from gateway.contract import Unauthorized
 from gateway.holdings.hold import Hold, hold_for
+from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.store.documents import Document, Holder
 
 if TYPE_CHECKING:
@@ -128,6 +129,8 @@ def _conflict_words(found: Explanation, message: str | None) -> str | None:
         hold, holder = hold_for(document, asker), document.holder
         if hold is Hold.CLAIMED:
             return f"{found.hostname} is claimed by an operator"
+        if holder == THE_GATEWAY:
+            return f"{found.hostname} is held by {holder.client_id} itself, for {holder.app_id}"
         if hold is Hold.ANOTHERS and holder is not None:
             whose = f"{holder.client_id}, {holder.app_id}"
             return f"{found.hostname} is held by another ownership: {whose}"

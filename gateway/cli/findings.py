@@ -127,7 +127,7 @@ async def check_files(settings: Settings) -> AsyncIterator[Finding]:
     """The keyring, what others may read, and what the settings leave out or open up."""
     yield _keyring_finding(settings)
     for path in settings.secret_files:
-        if path != settings.keyring_file and path.stat().st_mode & stat.S_IRWXO:
+        if path != settings.keyring_file and _may_everybody_read(path):
             yield Finding("files", State.WARNING, f"Everybody may read {path}.", f"chmod o= {path}")
     listener = listener_finding(settings)
     if listener is not None:
@@ -136,6 +136,13 @@ async def check_files(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("zones", State.WARNING, "There is none.", "Add a [[zones]] table.")
     if not settings.acme:
         yield Finding("acme", State.OK, "No authority is configured: certificates are off.")
+
+
+def _may_everybody_read(path: Path) -> bool:
+    try:
+        return bool(path.stat().st_mode & stat.S_IRWXO)
+    except OSError:
+        return False  # that it is missing, whoever reads it tells
 
 
 def _keyring_finding(settings: Settings) -> Finding:

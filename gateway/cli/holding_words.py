@@ -6,11 +6,12 @@ Shows no key. Called by `cli.holdings`.
 from __future__ import annotations
 
 from collections import Counter
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway.certificates.agenda import certificate_of, issuance_of
 from gateway.holdings.rebuilding import Upshot
-from gateway.holdings.records import remembered_record
+from gateway.holdings.records import remembered_record, require_readable
 from gateway.store.documents import Unreadable
 
 if TYPE_CHECKING:
@@ -48,9 +49,6 @@ MEANINGS: Final = {
 }
 
 STRAYS_SHOWN: Final = 5
-
-_UNREADABLE: Final = (KeyError, TypeError, ValueError)
-"""What a document of a newer release, or an altered one, raises."""
 
 _NOT_READABLE: Final = "not readable by this release"
 _HELD: Final = ("record", "certificateValidUntil", "issuance", "claim")
@@ -97,10 +95,7 @@ def _parts(document: Document) -> list[str]:
     parts: list[str] = []
     if document.holder is not None:
         parts.append(f"{document.holder.client_id}, {document.holder.app_id}")
-    try:
-        parts += _held_words(document)
-    except _UNREADABLE:
-        parts.append(_NOT_READABLE)
+    parts += _held_words(document) if _is_readable(document) else [_NOT_READABLE]
     if document.claim is not None:
         parts.append("claimed")
     if document.debts:
@@ -200,23 +195,44 @@ def forgotten_lines(hostname: Hostname, forgotten: Forgotten) -> Iterator[str]:
         yield f"Its certificate stays until it is released, or {hostname}'s client is removed."
 
 
+def not_the_gateways(document: Document) -> str:
+    """Why a hostname can't be given up for the gateway, and who can do it instead."""
+    refusal = f"{document.hostname} is not held by the gateway itself"
+    holder = document.holder
+    if holder is None:
+        return f"{refusal}: nobody holds it."
+    return (
+        f"{refusal} but by {holder.client_id}, {holder.app_id}: that client releases it by its own"
+        f" calls, or `gateway clients remove {quote(holder.client_id)} --release-holdings` all that"
+        " it holds."
+    )
+
+
 def _held_view(document: Document) -> dict[str, Any]:
     """What is held, for programs; not `readable` where another release wrote it."""
-    try:
-        certificate, issuance = certificate_of(document), issuance_of(document)
-        return {
-            "readable": True,
-            "record": record_view(document),
-            "certificateValidUntil": None if certificate is None else certificate.valid_until_ms,
-            "issuance": None if issuance is None else issuance.state.value,
-            "claim": claim_view(document),
-        }
-    except _UNREADABLE:
+    if not _is_readable(document):
         return {"readable": False, **dict.fromkeys(_HELD)}
+    certificate, issuance = certificate_of(document), issuance_of(document)
+    return {
+        "readable": True,
+        "record": record_view(document),
+        "certificateValidUntil": None if certificate is None else certificate.valid_until_ms,
+        "issuance": None if issuance is None else issuance.state.value,
+        "claim": claim_view(document),
+    }
+
+
+def _is_readable(document: Document) -> bool:
+    """Whether no call would fail on it: a newer release may have written it, or somebody else."""
+    try:
+        require_readable(document)
+    except Unreadable:
+        return False
+    return True
 
 
 def _held_words(document: Document) -> list[str]:
-    """What is held, for a person. Raises one of `_UNREADABLE`."""
+    """What is held, for a person, of a document that is readable."""
     parts = []
     record = remembered_record(document)
     if record is not None and document.record is not None:

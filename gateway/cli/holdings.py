@@ -118,6 +118,8 @@ def rebuild(
 
     async def work(gateway: Gateway) -> tuple[list[ZoneReport], list[Hostname]]:
         zones = _chosen(gateway.zones, zone_names)
+        for fault in (await gateway.clients.all()).unreadable:
+            say(f"{fault}; what it holds is not proven.", err=True)
         rebuilding = await _interventions(gateway).rebuilding(checked, supposed, writes=not dry_run)
         await rebuilding.survey_redis()
         reports = []
@@ -207,27 +209,24 @@ def give_up(config_path: str | None, hostname: str) -> None:
     It was `http.tls_hostname` once. Until it is given up it is renewed, and no client can have the
     hostname.
     """
-    from gateway.holdings.own_certificate import THE_GATEWAY
-
     checked = _hostname(hostname)
     if read_settings(config_path).http.tls_hostname == checked:
         end_with(f"{checked} is http.tls_hostname: change that first, everywhere.", REFUSED)
-    if not _with_gateway(config_path, lambda gateway: _give_up(gateway, checked)):
-        end_with(f"{checked} is not held by {THE_GATEWAY.client_id} itself.", REFUSED)
+    _with_gateway(config_path, lambda gateway: _give_up(gateway, checked))
     say(f"{checked} is given up.")
 
 
-async def _give_up(gateway: Gateway, hostname: Hostname) -> bool:
+async def _give_up(gateway: Gateway, hostname: Hostname) -> None:
+    from gateway.cli import holding_words as words
     from gateway.dns.owner import Owner
     from gateway.holdings import deeds, own_certificate
     from gateway.holdings.own_certificate import THE_GATEWAY
 
     before = await own_certificate.give_up(gateway.documents, hostname, gateway.clock.now_ms)
     if before is None:
-        return False
+        end_with(words.not_the_gateways(await gateway.documents.read(hostname)), REFUSED)
     owner = Owner(THE_GATEWAY.client_id, THE_GATEWAY.app_id, hostname)
     gateway.trail.note(deeds.of_release(owner, had_certificate=before.certificate is not None))
-    return True
 
 
 async def _documents(gateway: Gateway) -> tuple[list[Document | Unreadable], Zones]:

@@ -14,6 +14,7 @@ import click
 
 from gateway.cli.session import REFUSED, end_with
 from gateway.cli.starter import starter_text
+from gateway.hardening import forbid_dumps
 
 CONFIG_NAME = "gateway.toml"
 KEYRING_NAME = "keyring"
@@ -31,6 +32,7 @@ def command(directory: Path) -> None:
     from gateway.access.tokens import digest_of
     from gateway.certificates.sealing import new_keyring_text
 
+    forbid_dumps()
     config_file, keyring_file = directory / CONFIG_NAME, directory / KEYRING_NAME
     present = [str(path) for path in (config_file, keyring_file) if os.path.lexists(path)]
     if present:

@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.cli.finding import Finding, State
 from gateway.config import is_loopback
-from gateway.http.listener.contexts import TlsInvalid
+from gateway.http.listener.contexts import Piece, TlsInvalid
 from gateway.listening import judge_tls
 
 if TYPE_CHECKING:
     from gateway.config import Settings
 
 _PART: Final = "http"
+_REMEDIES: Final = {
+    Piece.CERTIFICATE: "It is PEM: the chain, its own certificate first.",
+    Piece.KEY: "It is PEM, not encrypted: the key of the first certificate in the chain.",
+    Piece.CLIENT_CA: "It is PEM: the certificates of the authority that signs its clients'.",
+}
 
 
 def listener_finding(settings: Settings) -> Finding | None:
@@ -24,8 +29,7 @@ def listener_finding(settings: Settings) -> Finding | None:
     try:
         identity = judge_tls(settings)
     except TlsInvalid as invalid:
-        remedy = "Both are PEM: the chain, its own certificate first, and that one's key."
-        return Finding(_PART, State.FAILED, f"{invalid}.", remedy)
+        return Finding(_PART, State.FAILED, f"{invalid}.", _REMEDIES[invalid.piece])
     if identity is None:
         if is_loopback(http.host):
             return None
@@ -40,6 +44,8 @@ def listener_finding(settings: Settings) -> Finding | None:
         return Finding(_PART, State.OK, said)
     fault = identity.fault()
     if fault is not None:
-        state = State.WARNING if identity.useless() is None else State.FAILED
-        return Finding(_PART, state, fault, f"Renew {http.certificate_file}.")
+        if identity.useless() is None:
+            return Finding(_PART, State.WARNING, fault, f"Renew {http.certificate_file}.")
+        remedy = f"Put one that is valid now into {http.certificate_file}, and its key beside it."
+        return Finding(_PART, State.FAILED, fault, remedy)
     return Finding(_PART, State.OK, f"{http.listen} has TLS until {identity.valid_until}.")

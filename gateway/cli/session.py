@@ -1,6 +1,7 @@
 """What every command shares: finding the configuration, running, and failing in one sentence.
 
-Exit codes: 0 done, 1 refused or failed, 2 the command line or the configuration is wrong.
+Exit codes: 0 done, 1 refused or failed, 2 the command line or the configuration is wrong. systemd
+tries a start anew after a 1, and not after a 2, which would come to the same.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import click
 
 from gateway.cli.streams import say_error
 from gateway.hardening import forbid_dumps
+from gateway.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -69,26 +71,33 @@ def carry_out(work: Coroutine[Any, Any, _T]) -> _T:
     """Run a command's work, and turn every foreseen failure into one sentence."""
     import uvloop
 
+    from gateway.access.clients import ClientUnreadable
     from gateway.certificates.sealing import KeyringInvalid, SealBroken
     from gateway.contract import CallError, RequestInvalid
     from gateway.http.listener.binding import AddressTaken
     from gateway.http.listener.contexts import TlsInvalid
     from gateway.store.connection import StoreRefused, StoreUnavailable
     from gateway.store.documents import Contended, Unreadable
-    from gateway.store.embedded import EmbeddedRedisFault
+    from gateway.store.embedded import EmbeddedRedisFault, StateDirWrong
     from gateway.store.schema_version import StateRefused
 
     try:
         return uvloop.run(work)
     except KeyringInvalid as invalid:
         end_with(invalid.faults, WRONG)
-    except (AddressTaken, EmbeddedRedisFault, StateRefused, TlsInvalid) as fault:
+    except (StateDirWrong, StateRefused, TlsInvalid) as fault:
         end_with(str(fault), WRONG)
+    except (AddressTaken, EmbeddedRedisFault) as fault:
+        # What this machine has and does may be otherwise in a moment: systemd is to try again.
+        end_with(str(fault), REFUSED)
     except RequestInvalid as refused:
         end_with(refused.violations, REFUSED)
     except CallError as refused:
         end_with(refused.text, REFUSED)
-    except (Contended, SealBroken, StoreRefused, StoreUnavailable, Unreadable) as fault:
+    except (
+        *(ClientUnreadable, Contended, SealBroken),
+        *(StoreRefused, StoreUnavailable, Unreadable),
+    ) as fault:
         end_with(f"{fault}.", REFUSED)
 
 
@@ -121,12 +130,3 @@ def say(line: str, *, err: bool = False) -> None:
         say_error(printable(line))
     else:
         click.echo(printable(line))
-
-
-def printable(text: str) -> str:
-    """The text with each character that is not for printing as Python would escape it."""
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )

@@ -8,7 +8,9 @@ import redis.asyncio as aioredis
 
 from gateway.certificates.census import COUNTED_FIELDS
 from gateway.certificates.enumerator import Enumerator
+from gateway.certificates.states import StoredCertificate
 from gateway.contract.names import Hostname
+from gateway.holdings.records import require_readable
 from gateway.store import keys
 from gateway.store.clock import SharedClock
 from gateway.store.connection import Store
@@ -55,17 +57,21 @@ async def store(own_redis: RedisProcess) -> AsyncIterator[WatchedStore]:
 
 def enumerator(store: Store) -> Enumerator:
     clock = SharedClock(store, now_ms, steady_ms)
-    return Enumerator(store, Documents(store), clock, interval_seconds=INTERVAL_SECONDS)
+    return Enumerator(
+        store,
+        Documents(store),
+        clock,
+        interval_seconds=INTERVAL_SECONDS,
+        require_readable=require_readable,
+    )
 
 
 async def hold_certificate(store: Store, hostname: str, left_ms: int) -> None:
     at_ms = now_ms()
-    certificate = {
-        "valid_from_ms": at_ms - DAY_MS,
-        "valid_until_ms": at_ms + left_ms,
-        "renew_at_ms": at_ms + left_ms,
-    }
-    change = Change({"certificate": certificate}, touches_due=False)
+    ends_ms = at_ms + left_ms
+    times = at_ms - DAY_MS, ends_ms, ends_ms, ends_ms, ends_ms
+    certificate = StoredCertificate("i", "pem", "sealed", *times, "s", "i", "https://ca", ends_ms)
+    change = Change({"certificate": certificate.to_json()}, touches_due=False)
     await Documents(store).change(Hostname(hostname), lambda _: change)
 
 
@@ -94,6 +100,28 @@ async def test_something_else_under_a_documents_key_is_counted_as_unreadable(
     census = await enumerator(store).take_if_due()
     assert census is not None
     assert (census.documents, census.unreadable) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("record", '{"type": "ZZ"}'),
+        ("record", "{"),
+        ("claim", "{}"),
+        ("certificate", '{"valid_from_ms": 1, "valid_until_ms": 2, "renew_at_ms": 2}'),
+        ("holder", "[]"),
+    ],
+)
+async def test_document_that_no_call_can_read_is_counted_as_unreadable(
+    store: WatchedStore, field: str, value: str
+) -> None:
+    await hold_certificate(store, "odd.example.test", DAY_MS)
+    await store.set_field(keys.host_key(Hostname("odd.example.test")), field, value)
+    await hold_certificate(store, "good.example.test", DAY_MS)
+    census = await enumerator(store).take_if_due()
+    assert census is not None
+    assert (census.documents, census.unreadable) == (2, 1)
+    assert sum(census.certificates.values()) == 1
 
 
 @pytest.mark.parametrize("spoiled", ["{}", "no JSON", json.dumps({"documents": -1})])

@@ -1,12 +1,19 @@
 """The metrics listener: its formats, its other pages, and what it refuses."""
 
+import socket
+from contextlib import ExitStack, suppress
+
 import httpx
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from gateway.metering import CONNECTIONS, CONNECTIONS_PER_ADDRESS
 from tests.integration.metrics.conftest import MeteredLab
 from tests.integration.metrics.scraping import Scraper
 from tests.integration.service.calling import NO_TLS, World
+from tests.lab.process import wait_until
+
+LIMIT_SECONDS = 30.0
 
 
 def test_figures_are_plain_prometheus_text_unless_asked_otherwise(metrics: Scraper) -> None:
@@ -22,6 +29,58 @@ def test_figures_are_openmetrics_for_whoever_accepts_it(metrics: Scraper) -> Non
     assert answer.text.endswith("# EOF\n")
     named = {family.name for family in text_string_to_metric_families(answer.text)}
     assert {"gateway_calls", "gateway_part_up", "gateway_issuance_seconds"} <= named
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "application/openmetrics-text;version=abc",
+        "application/openmetrics-text;=;;version==1..2",
+        "application/openmetrics-text;version=9" * 3,
+    ],
+)
+def test_figures_are_plain_text_for_whoever_asks_for_nonsense(
+    metrics: Scraper, accept: str
+) -> None:
+    answer = metrics.get("/metrics", accept)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+
+
+def test_one_address_cannot_take_every_connection(metrics: Scraper) -> None:
+    with ExitStack() as peers:
+        held = []
+        for _ in range(CONNECTIONS):
+            peer = peers.enter_context(socket.create_connection(("127.0.0.1", metrics.port)))
+            peer.settimeout(LIMIT_SECONDS)
+            with suppress(ConnectionError):
+                peer.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n")
+            held.append(peer)
+        other = peers.enter_context(
+            socket.create_connection(
+                ("127.0.0.1", metrics.port), LIMIT_SECONDS, source_address=("127.0.0.2", 0)
+            )
+        )
+        other.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        assert other.recv(65_536).startswith(b"HTTP/1.1 200 ")
+        refused = [peer for peer in held if not begins_to_be_answered(peer)]
+    assert len(refused) >= CONNECTIONS - CONNECTIONS_PER_ADDRESS
+    wait_until(lambda: is_let_in(metrics), "it has seen that they are gone")
+
+
+def is_let_in(metrics: Scraper) -> bool:
+    try:
+        return metrics.get("/healthz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def begins_to_be_answered(peer: socket.socket) -> bool:
+    """Whether anything comes, such as that its head took too long; a refused one is just closed."""
+    try:
+        return peer.recv(1) != b""
+    except ConnectionError:
+        return False
 
 
 def test_health_is_told_here_too(metrics: Scraper) -> None:

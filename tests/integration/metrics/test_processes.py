@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.integration.metrics.conftest import MeteredLab, metered
-from tests.integration.metrics.scraping import Scraper
+from tests.integration.metrics.scraping import Page, Scraper
 from tests.lab import forks
 from tests.lab.ports import LOOPBACK, free_port
+
+OF_ACCOUNT = ("gateway_acme_orders_held", "gateway_acme_budget_left", "gateway_acme_budget_size")
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def test_worker_alone_shows_its_figures_and_its_health(
         worker.stop()
 
 
-def test_zone_that_a_reload_takes_away_is_shown_no_more(
+def test_zone_and_authority_that_a_reload_takes_away_are_shown_no_more(
     metered_lab: MeteredLab, gateway_command: tuple[str, ...]
 ) -> None:
     program, config = gateway_command
@@ -64,11 +66,24 @@ def test_zone_that_a_reload_takes_away_is_shown_no_more(
     try:
         removed = {"part": "zone example.net.test"}
         own.until(lambda page: page.figure("gateway_part_up", **removed) == 1, "both zones are up")
+        own.until(lambda page: _has_account(page, "127.0.0.1"), "the authority's budget is known")
+        assert not _is_refused(own.page())
+        own_config.write_text("nonsense")
+        os.kill(worker.pid, signal.SIGHUP)
+        own.until(_is_refused, "the refused reload is shown")
         kept, _, _ = text.rpartition("\n[[zones]]")
-        own_config.write_text(kept)
+        own_config.write_text(kept.replace("[[acme]]", '[[acme]]\nname = "other"'))
         os.kill(worker.pid, signal.SIGHUP)
         page = own.until(lambda page: not page.has("gateway_part_up", **removed), "it is gone")
         assert page.has("gateway_part_up", part="zone example.test")
+        assert not _is_refused(page)
+        own.until(
+            lambda page: (
+                _has_account(page, "other")
+                and not any(page.has(name, authority="127.0.0.1") for name in OF_ACCOUNT)
+            ),
+            "the authority's other name alone is there",
+        )
     finally:
         worker.stop()
 
@@ -82,6 +97,14 @@ def test_address_that_is_taken_ends_the_start_with_its_key(
         ended = forks.run_command(("worker", "--config", config), metered(port), 60)
     assert ended.returncode != 0
     assert f"metrics.listen 127.0.0.1:{port}" in ended.stderr
+
+
+def _has_account(page: Page, authority: str) -> bool:
+    return all(page.has(name, authority=authority) for name in OF_ACCOUNT)
+
+
+def _is_refused(page: Page) -> bool:
+    return page.figure("gateway_configuration_refused") == 1
 
 
 def _answers(scraper: Scraper) -> bool:

@@ -5,8 +5,10 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import secrets
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +54,26 @@ def test_file_that_is_gone_changes_nothing(site: Site, world: World) -> None:
     assert mine.publish(ADDRESS)["status"] == "managed-created"
 
 
+@pytest.mark.parametrize(
+    ("key", "named", "fault"),
+    [
+        ("keyring_file", "keyring", "{path}: cannot be read (it is not a file)"),
+        ("acme[0].ca_bundle", "ca.pem", "cannot be read: it is not a file: {path}"),
+    ],
+)
+def test_named_pipe_in_the_place_of_a_file_is_refused_while_calls_are_answered(
+    site: Site, world: World, tmp_path: Path, key: str, named: str, fault: str
+) -> None:
+    mine = world.ownership()
+    pipe = tmp_path / named
+    os.mkfifo(pipe)
+    name = key.rpartition(".")[2]
+    (file,) = re.findall(rf'^{name} = "(.*)"$', site.text, re.MULTILINE)
+    faults = faults_of(site.reload(replaced(site.text, file, str(pipe))))
+    assert faults == {key: fault.format(path=pipe)}
+    assert mine.publish(ADDRESS)["status"] == "managed-created"
+
+
 def test_key_that_needs_a_restart_refuses_the_whole_file(site: Site, world: World) -> None:
     mine = world.ownership("example.net.test")
     text = without_zone(site.text, "example.net.test")
@@ -71,6 +93,19 @@ def test_keyring_of_another_gateway_is_refused(site: Site, world: World) -> None
     keyring.write_text(own)
     assert list(faults_of(said)) == ["keyring_file"]
     assert mine.publish(ADDRESS)["status"] == "managed-created"
+
+
+def test_keys_that_the_keyring_file_has_got_are_told_as_a_change(site: Site) -> None:
+    keyring = site.config.config_file.with_name("keyring")
+    own = keyring.read_text()
+    key = base64.b64encode(secrets.token_bytes(32)).decode()
+    keyring.write_text(f"{own.rstrip()}\nanother {key}\n")
+    said = [site.reload(), site.reload()]
+    keyring.write_text(own)
+    changed = [line["changed"] for each in said for line in each if line["event"] == TAKEN]
+    assert changed == [["keyring_file"], []]
+    parts = [line for each in said for line in each if line["event"] == "part changed"]
+    assert parts == []
 
 
 def test_secret_in_a_file_is_read_anew(site: Site) -> None:

@@ -1,10 +1,12 @@
 """SIGTERM and SIGHUP at awkward moments, and what a stopping process still does."""
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ from tests.lab.bind import BindPair
 from tests.lab.gateway import GatewayProcess, start_gateway, write_gateway_config
 from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.process import wait_until
+
+WAITS = "reload asked for, it waits for what is under way"
 
 
 @pytest.fixture
@@ -115,6 +119,39 @@ def test_embedded_redis_goes_on_over_a_reload(
     assert pid_file.read_text() == before
     own.stop()
     assert not Path(f"/proc/{before.strip()}").exists()
+
+
+def test_stop_while_it_starts_leaves_no_redis_behind(tmp_path: Path, bind: BindPair) -> None:
+    config = write_gateway_config(tmp_path / "gateway", bind, "embedded", None)
+    folder = config.state_folder / "redis"
+    program = str(Path(sys.executable).with_name("gateway"))
+    with (tmp_path / "log").open("wb") as log:
+        child = subprocess.Popen(
+            [program, "serve", "--config", str(config.config_file)], stderr=log, cwd=tmp_path
+        )
+    try:
+        wait_until((folder / "server.lock").exists, "it starts its Redis", pause_seconds=0.001)
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(LIMIT_SECONDS) == 0, (tmp_path / "log").read_text()
+    finally:
+        child.kill()
+        child.wait()
+    with (folder / "server.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which a redis-server would hold
+
+
+def test_reload_that_has_to_wait_is_told_at_once(site: Site) -> None:
+    with socket.create_connection((LOOPBACK, site.gateway.port), timeout=LIMIT_SECONDS) as slow:
+        slow.sendall(
+            b"POST /typedrequest HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 100\r\nExpect: 100-continue\r\n\r\n"
+        )
+        assert slow.recv(65_536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        site.reload()  # what it replaces ends with that call
+        before = len(site.events(WAITS))
+        site.ask()
+        wait_until(lambda: len(site.events(WAITS)) > before, "it says that the second one waits")
+    site.reload()
 
 
 def test_worker_of_its_own_works_where_gateways_shall_not(site: Site, systemd: Systemd) -> None:

@@ -36,6 +36,7 @@ from gateway.dns.situation import (
     matching_zones,
 )
 from gateway.dns.zones import Endpoint, Zones
+from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.store.documents import Document, Holder
 from tests.unit.access.test_foresight import client
 from tests.unit.dns.building import HOSTNAME, OTHER, V4, ZONE, marker_of
@@ -325,6 +326,8 @@ def test_holder_is_told_to_whom_the_hostname_is_refused() -> None:
     words = f"{HOSTNAME} is held by another ownership: b, x"
     assert f"record-conflict: {words}\n" in text
     assert f"refused hostname-conflict: {words}" in text
+    own = told(document=replace(document, holder=THE_GATEWAY), sync=conflict)
+    assert f"record-conflict: {HOSTNAME} is held by the gateway itself, for its listener\n" in own
 
 
 def test_record_and_claim_are_shown_to_programs_as_in_the_list_of_holdings() -> None:

@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from gateway.certificates import machine
 from gateway.certificates.moves import Moment
-from gateway.certificates.states import Debt, DebtKind
+from gateway.certificates.states import Debt, DebtKind, StoredCertificate
 from gateway.cli import holding_words as words, main
 from gateway.cli.holdings import _lies_in
-from gateway.cli.session import printable
 from gateway.contract import DnsRecord
 from gateway.contract.names import AppId, ClientId, Hostname, ZoneName
 from gateway.dns.owner import Owner
@@ -20,6 +20,7 @@ from gateway.dns.zones import Zones
 from gateway.holdings.forgetting import Forgotten
 from gateway.holdings.handing_over import HandedOver
 from gateway.holdings.rebuilding import Finding, Upshot, ZoneReport
+from gateway.printable import printable
 from gateway.store.documents import Document, Holder, Unreadable
 from tests.unit.dns.building import ZONE
 
@@ -87,12 +88,13 @@ def test_hostname_lies_in_the_deepest_zone(hostname: str, zone: str, lies: bool)
 
 def test_line_has_all_that_is_held() -> None:
     issuance = machine.request("i", Moment(1, 0)).to_json()
+    certificate = StoredCertificate("i", "pem", "sealed", *(1,) * 5, "s", "i", "https://ca", 1)
     full = replace(
         HELD,
         record={**RECORD.to_wire(), "published": False, "edition": "e"},
-        certificate={},
+        certificate=certificate.to_json(),
         issuance=issuance,
-        debts=({},),
+        debts=(Debt(DebtKind.ORDER, url="u").to_json(),),
     )
     assert words.line(full, ZONES) == (
         "a.example.test  relay, app  A 192.0.2.1 ttl 300 (about to be published)"
@@ -109,13 +111,31 @@ def test_line_of_a_claim_in_no_configured_zone_says_so() -> None:
     assert view["claim"] == {"since": 1, "note": ""}
 
 
-def test_document_of_a_newer_release_is_listed_as_one() -> None:
-    newer = replace(HELD, issuance={"issuance_id": "i", "state": "unheard-of"}, debts=({},))
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"issuance": {"issuance_id": "i", "state": "unheard-of"}},
+        {"certificate": {"form": 99}},
+        {"record": {"type": "ZZ"}},
+        {},
+    ],
+)
+def test_document_of_a_newer_release_is_listed_as_one(odd: dict[str, Any]) -> None:
+    newer = replace(HELD, **odd, debts=({},))
     assert words.line(newer, ZONES) == (
         "a.example.test  relay, app  not readable by this release  owes 1"
     )
     view = words.view(newer, ZONES)
     assert (view["readable"], view["clientId"], view["record"]) == (False, "relay", None)
+
+
+def test_who_gives_up_what_is_not_the_gateways_is_told() -> None:
+    assert words.not_the_gateways(Document(NAME)) == (
+        "a.example.test is not held by the gateway itself: nobody holds it."
+    )
+    text = words.not_the_gateways(HELD)
+    assert text.startswith("a.example.test is not held by the gateway itself but by relay, app: ")
+    assert "`gateway clients remove relay --release-holdings`" in text
 
 
 def test_document_that_is_not_readable_at_all_is_listed_as_one() -> None:

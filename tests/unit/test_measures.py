@@ -1,0 +1,40 @@
+"""The figures of a process, without one."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from gateway import measures
+
+
+@pytest.mark.parametrize("method", [*sorted(measures.CALL_METHODS), measures.UNKNOWN])
+def test_faults_of_every_method_are_counted_from_0_on(method: str) -> None:
+    measures.known_ahead((), ())
+    labels = {"method": method, "outcome": "internal"}
+    # Other tests of this process may have counted.
+    assert measures.REGISTRY.get_sample_value("gateway_calls_total", labels) is not None
+
+
+@pytest.fixture
+def budgets() -> Iterator[None]:
+    """Budgets that nobody else sees: gateways are forked off this process."""
+    yield
+    measures.budgets_seen([])
+    measures.orders_held([])
+
+
+@pytest.mark.usefixtures("budgets")
+def test_budgets_and_holds_are_those_of_the_last_look() -> None:
+    measures.budgets_seen([("former", "orders", 3, 5)])
+    measures.orders_held([("former", "authority", True)])
+    measures.budgets_seen([("current", "orders", 2, 5)])
+    measures.orders_held([("current", "authority", False)])
+    for name, value in (("budget_left", 2), ("budget_size", 5), ("orders_held", 0)):
+        assert of_account(name, "current") == value
+        assert of_account(name, "former") is None
+
+
+def of_account(name: str, authority: str) -> float | None:
+    by = {"by": "authority"} if name == "orders_held" else {"limit": "orders"}
+    labels = {"authority": authority, **by}
+    return measures.REGISTRY.get_sample_value(f"gateway_acme_{name}", labels)
