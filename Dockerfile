@@ -33,6 +33,7 @@ VOLUME /var/lib/gateway
 EXPOSE 8053
 # Alive, not ready: a DNS server or a CA that is away is no reason to restart the gateway.
 # Over TLS, where it is configured, without judging the certificate: that is its clients' business.
+# It has none of its own: with http.client_ca_file put another one in its place, of metrics.listen.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD \
   python -c "import urllib.request as r; r.urlopen('http://127.0.0.1:8053/healthz', timeout=2)" 2>/dev/null \
   || python -c "import ssl, urllib.request as r; r.urlopen('https://127.0.0.1:8053/healthz', timeout=2, context=ssl._create_unverified_context())"

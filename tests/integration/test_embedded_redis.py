@@ -423,6 +423,23 @@ async def test_no_second_server_is_started_beside_one_that_hangs(
     assert pid_of(state_dir) == pid
 
 
+async def test_command_soon_gives_up_a_server_that_takes_connections_and_answers_none(
+    embed: Embed, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = kill_other_gateway(state_dir)
+    monkeypatch.setattr(gateway.store.embedded, "SILENCE_LIMIT_SECONDS", SHORT_LIMIT_SECONDS)
+    monkeypatch.setattr(gateway.store.embedded, "_ANSWER_LIMIT_SECONDS", SHORT_LIMIT_SECONDS)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(EmbeddedRedisFault, match=r"answers none: .*redis\.pid"):
+            await embed().connect_or_start()
+        assert pid_of(state_dir) == pid
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    await embed().connect_or_start()
+    assert pid_of(state_dir) == pid
+
+
 async def test_no_second_server_is_started_beside_one_whose_socket_is_gone(
     embed: Embed, state_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -499,16 +516,12 @@ async def test_left_over_server_that_cannot_be_set_up_is_a_fault(
             await embed().start()
 
 
-async def test_server_that_does_not_end_is_killed_by_stop(
-    embed: Embed, state_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_server_that_does_not_end_is_killed_by_stop(embed: Embed, state_dir: Path) -> None:
     embedded = embed()
     await embedded.start()
     pid = pid_of(state_dir)
-    monkeypatch.setattr(gateway.store.embedded, "STOP_LIMIT_SECONDS", SHORT_LIMIT_SECONDS)
-    monkeypatch.setattr(gateway.store.embedded, "_ANSWER_LIMIT_SECONDS", SHORT_LIMIT_SECONDS)
     os.kill(pid, signal.SIGSTOP)
-    await embedded.stop()
+    await embedded.stop(SHORT_LIMIT_SECONDS)
     assert not is_alive(pid)
 
 

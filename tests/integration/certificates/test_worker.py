@@ -1,5 +1,6 @@
 """The worker on a real Redis: what it does around a step. What a step comes to is scripted."""
 
+import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator
@@ -8,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from gateway import measures
 from gateway.certificates import events, machine
@@ -20,7 +22,7 @@ from gateway.certificates.states import Issuance, State
 from gateway.certificates.worker import Worker
 from gateway.contract.names import AppId, ClientId, Hostname
 from gateway.store.clock import SharedClock
-from gateway.store.connection import Store
+from gateway.store.connection import Store, StoreUnavailable
 from gateway.store.documents import Change, Documents, Holder
 from tests.lab.process import read_until
 from tests.lab.redis import RedisProcess
@@ -76,8 +78,22 @@ async def hostname(store: Store) -> AsyncIterator[Hostname]:
     await Documents(store).change(hostname, lambda _: gone)
 
 
+class AwayAtFirst(SharedClock):
+    """The clock of a Redis that gives no answer three times."""
+
+    left = 3
+
+    async def sync(self) -> None:
+        if self.left:
+            self.left -= 1
+            raise StoreUnavailable("Redis does not answer")
+        await super().sync()
+
+
 @asynccontextmanager
-async def working(store: Store, steps: Refused, *, is_allowed: bool) -> AsyncIterator[Worker]:
+async def working(
+    store: Store, steps: Refused, *, is_allowed: bool, clock: SharedClock | None = None
+) -> AsyncIterator[Worker]:
     async def may_renew(_: Holder, __: Hostname) -> bool:
         return is_allowed
 
@@ -86,7 +102,7 @@ async def working(store: Store, steps: Refused, *, is_allowed: bool) -> AsyncIte
         cast("Steps", steps),
         cast("Cleaner", Paying()),
         Pace(),
-        SharedClock(store, now_ms, now_ms),
+        clock or SharedClock(store, now_ms, now_ms),
         name="worker",
         may_renew=may_renew,
         new_id=lambda: "any",
@@ -214,3 +230,16 @@ async def test_hostname_given_up_in_the_middle_is_counted(store: Store, hostname
             lambda now: now > before,
             LIMIT_SECONDS,
         )
+
+
+async def test_redis_that_is_away_is_told_once_and_when_it_is_back(store: Store) -> None:
+    clock = AwayAtFirst(store, now_ms, now_ms)
+    with capture_logs() as said:
+        async with working(store, Refused(), is_allowed=True, clock=clock) as worker:
+            running = asyncio.create_task(worker.run())
+            async with asyncio.timeout(3 * LIMIT_SECONDS):
+                await worker.polled.wait()
+            worker.stop(within_seconds=10)
+            await running
+    told = [(line["log_level"], line["event"]) for line in said if "due queues" in line["event"]]
+    assert told == [("warning", "due queues unreadable"), ("info", "due queues are read again")]

@@ -18,6 +18,7 @@ from typing import Self
 from tests.lab.process import find_program
 
 LIMIT_SECONDS = 30.0
+AGAIN_SECONDS = 3.0
 
 _COMMAND = str(Path(sys.executable).with_name("gateway"))
 
@@ -65,11 +66,24 @@ class Terminal:
         """Type at the keyboard; a line ends with a line feed, ^C is its control character."""
         os.write(self._master, text.encode())
 
-    def ended(self) -> tuple[int, str]:
+    def interrupted(self) -> tuple[int, str]:
+        """Type ^C at a question; as `ended`.
+
+        Once more where nothing comes of it: one that comes just before Python waits for a line is
+        heard only after the line.
+        """
+        return self.ended(typed_again="\x03")
+
+    def ended(self, typed_again: str = "") -> tuple[int, str]:
         """Read on until the command ends; its exit code and standard output."""
-        end = time.monotonic() + LIMIT_SECONDS
+        now = time.monotonic()
+        end, due = now + LIMIT_SECONDS, now
         while self._read():
-            assert time.monotonic() < end, self.screen[-1000:]
+            now = time.monotonic()
+            assert now < end, self.screen[-1000:]
+            if typed_again and now >= due:
+                self.type(typed_again)
+                due = now + AGAIN_SECONDS
         output, _ = self._process.communicate(timeout=LIMIT_SECONDS)
         return self._process.returncode, output.decode()
 

@@ -197,3 +197,11 @@ def test_check_warns_of_a_listener_without_tls(config_file: Path) -> None:
     finding = check(config_file)["http"]
     assert finding["state"] == "warning"
     assert "TLS" in finding["remedy"]
+
+
+def test_check_finds_that_a_file_of_tls_is_missing(config_file: Path) -> None:
+    files = 'tls = "files"\ncertificate_file = "nope.pem"\nkey_file = "nope.key"'
+    spoil(config_file, "(listen = .*)", rf"\1\n{files}")
+    finding = check(config_file)["http"]
+    assert finding["state"] == "failed"
+    assert finding["finding"].endswith("cannot be read: No such file or directory.")

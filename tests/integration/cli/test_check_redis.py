@@ -112,3 +112,12 @@ def test_check_finds_that_the_redis_program_is_missing(config_file: Path, tmp_pa
     finding = check(config_file, {"PATH": str(tmp_path)})["redis"]
     assert finding["state"] == "failed"
     assert "Debian package redis-server" in finding["finding"]
+
+
+def test_command_that_cannot_start_its_redis_ends_with_1_and_is_tried_again(
+    config_file: Path,
+) -> None:
+    spoil(config_file, 'url = "redis://[^"]*"', 'url = "embedded"')
+    ended = run("clients", "list", "--config", config_file, environ={"PATH": "/nowhere"})
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("redis-server is missing: ")

@@ -202,20 +202,29 @@ def test_nginx_takes_the_configuration_that_the_page_makes(tmp_path: Path) -> No
     assert servers == [address_of(SERVICES[name]) for name in GATEWAYS]
 
 
-def rolling_restart(folder: Path, not_ready: str = "") -> tuple[int, list[str]]:
-    """Its exit code, and the gateways that it started anew, with programs that only take notes."""
+def rolling_restart(
+    folder: Path, not_ready: str = "", *, as_plugin: bool = False
+) -> tuple[int, list[str]]:
+    """Its exit code, and the gateways that it started anew, with programs that only take notes.
+
+    `as_plugin`: there is `docker compose`, and no `docker-compose`.
+    """
     programs = folder / "programs"
     programs.mkdir()
     noted = folder / "noted"
     compose = f"""\
 #!/bin/sh
+[ "$1" != compose ] || shift
 if [ "$1" = up ]; then for last; do :; done; echo "$last" >>{noted}; fi
 [ "$1" != exec ] || [ "$3" != "{not_ready}" ]
 """
-    for name, text in (("docker-compose", compose), ("sleep", "#!/bin/sh\n")):
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
-    environ = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    name = "docker" if as_plugin else "docker-compose"
+    for program, text in ((name, compose), ("sleep", "#!/bin/sh\n")):
+        (programs / program).write_text(text)
+        (programs / program).chmod(0o755)
+    for program in ("sh", "dirname"):  # and nothing else: this machine may have either compose
+        (programs / program).symlink_to(find_program(program, "coreutils"))
+    environ = {**os.environ, "PATH": str(programs)}
     command = [EXAMPLE / "rolling-restart"]
     done = subprocess.run(command, env=environ, check=False, capture_output=True, timeout=60)
     return done.returncode, noted.read_text().split()
@@ -223,6 +232,10 @@ if [ "$1" = up ]; then for last; do :; done; echo "$last" >>{noted}; fi
 
 def test_rolling_restart_takes_every_gateway_in_its_turn(tmp_path: Path) -> None:
     assert rolling_restart(tmp_path) == (0, GATEWAYS)
+
+
+def test_rolling_restart_takes_compose_as_a_plugin_of_docker(tmp_path: Path) -> None:
+    assert rolling_restart(tmp_path, as_plugin=True) == (0, GATEWAYS)
 
 
 def test_rolling_restart_ends_at_a_gateway_that_does_not_get_ready(tmp_path: Path) -> None:

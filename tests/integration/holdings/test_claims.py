@@ -48,7 +48,7 @@ def hostname(fresh_label: str) -> Hostname:
 
 
 async def is_listed(claims: Claims, hostname: Hostname) -> bool:
-    return hostname in [claim.hostname for claim in await claims.all()]
+    return hostname in [claim.hostname for claim in (await claims.all()).claims]
 
 
 async def test_claim_made_again_before_it_was_off_the_list_is_listed(
