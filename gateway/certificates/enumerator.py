@@ -3,7 +3,9 @@
 Responsible for whose turn it is, for the pages and the pauses between them, and for the result in
 Redis, which every process shows. A hundred thousand documents take about a minute and never more
 of the event loop than one page; Redis gives a few thousand of them a second, and answers others in
-between. Whoever dies in the middle is followed by the next one when its turn has lapsed.
+between. No more than a page is kept in memory: a hostname that Redis lists twice, as it may while
+its table of keys grows, is counted twice until the next census. Whoever dies in the middle is
+followed by the next one when its turn has lapsed.
 Must not: know what is counted; `census` does, nor what all fields of a document mean, which
 `require_readable` judges. Called by `gateway.figures`.
 
@@ -94,7 +96,7 @@ class Enumerator:
         tally = Tally(self._clock.now_ms())
         page: list[Hostname] = []
         pages = 0
-        async for hostname in self._documents.all_hostnames():
+        async for hostname in self._documents.listed_hostnames():
             page.append(hostname)
             if len(page) == READ_AT_ONCE:
                 await self._count(page, tally)

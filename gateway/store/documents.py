@@ -130,10 +130,18 @@ class Documents:
         may be missed: whoever needs them all asks again when that is over.
         """
         seen = set()
+        async for hostname in self.listed_hostnames():
+            if hostname not in seen:
+                seen.add(hostname)
+                yield hostname
+
+    async def listed_hostnames(self) -> AsyncIterator[Hostname]:
+        """As `all_hostnames`, but one may come twice while Redis makes room for more keys.
+
+        For who would rather count one twice than keep all their names meanwhile.
+        """
         async for key in self._store.keys_like(keys.HOST_KEYS):
-            if key not in seen:
-                seen.add(key)
-                yield Hostname(keys.hostname_in(key))
+            yield Hostname(keys.hostname_in(key))
 
     async def all(self) -> AsyncIterator[Document | Unreadable]:
         """Every document, found as `all_hostnames` has it and read as by `read_many`."""
