@@ -48,6 +48,8 @@ def test_systemd_hears_that_it_is_ready_alive_and_about_to_stop(
     machine.configure(record={"value": ADDRESS})
     with machine.started(NOTIFY_SOCKET=str(systemd.path), WATCHDOG_USEC="600000") as agent:
         systemd.wait_for("READY=1")
+        # What was done is written down beside going on.
+        wait_until(lambda: machine.remembered().get("published"), "it is written down")
         assert machine.remembered()["published"]["value"] == ADDRESS
         beats = systemd.heard().count("WATCHDOG=1")
         wait_until(lambda: systemd.heard().count("WATCHDOG=1") > beats, "the watchdog hears of it")
