@@ -73,7 +73,7 @@ Source = GivenAddress | InterfaceAddress | CommandAddress
 
 
 async def address(source: Source, published: str | None = None) -> str:
-    """The address to publish now; `parse_address` of the contract answers its type.
+    """The address to publish now, as `DnsRecord.of` takes it.
 
     `published` is the one that is published already; it is kept while it is as good as any other.
     May be repeated; a command runs each time.

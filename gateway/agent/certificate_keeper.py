@@ -229,14 +229,13 @@ class CertificateKeeper:
         return self._lineage.install(bundle) != before
 
     async def _look(self) -> Known:
-        found, memory = await FILES.run(self._lineage.read), self._notebook.memory
+        found, memory = await FILES.run(self._lineage.look), self._notebook.memory
         self.has_looked = True
         if isinstance(found, Unusable):
             self.not_after_ms, unusable = None, found.reason
         else:
-            self.not_after_ms, unusable = int(found.not_after.timestamp() * 1000), None
-            if await FILES.run(lambda: self._lineage.has_other_access):
-                self._is_tidy = False
+            self.not_after_ms, unusable = int(found.bundle.not_after.timestamp() * 1000), None
+            self._is_tidy = self._is_tidy and found.has_access
         return Known(self.not_after_ms, unusable, memory.renew_after_ms, memory.asked_at_ms)
 
     def _may_ask(self, known: Known) -> bool:

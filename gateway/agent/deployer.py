@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from gateway.agent.clocks import MINUTE_MS, SECOND_MS
+from gateway.agent.clocks import MINUTE_MS
 from gateway.agent.disk import FILES
 from gateway.agent.lineage import Unusable
 from gateway.agent.rounds import SHORTEST_PAUSE_MS, Fault, Round, backoff_ms
@@ -30,13 +30,12 @@ if TYPE_CHECKING:
     from gateway.agent.notebook import Notebook
     from gateway.contract import Hostname
 
-_FIRST_PAUSE_MS: Final = 10 * SECOND_MS
 _LONGEST_PAUSE_MS: Final = 10 * MINUTE_MS
 
 _log = structlog.get_logger(__name__)
 
 
-def pause_after_failure_ms(tries: int, jitter: float, first_ms: int = _FIRST_PAUSE_MS) -> int:
+def pause_after_failure_ms(tries: int, jitter: float, first_ms: int) -> int:
     """The pause after a hook failed `tries` times in a row for one version."""
     return backoff_ms(tries, jitter, first_ms=first_ms, longest_ms=_LONGEST_PAUSE_MS)
 

@@ -50,8 +50,8 @@ class Gate:
         steady_ms: int,
         jitter: float,
         *,
-        least_ms: int = 0,
-        first_ms: int = SECOND_MS,
+        least_ms: int,
+        first_ms: int,
     ) -> Gate:
         """The gate after a call that no other call would fare better than."""
         if self.fault is not None and not self.is_tried:

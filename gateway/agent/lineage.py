@@ -127,12 +127,17 @@ class Lineage:
             return None if isinstance(fault.__cause__, OSError) else str(fault)
         return None
 
-    def read(self) -> Bundle | Unusable:
-        """What is live, whole and matching, whatever its dates are; repeatable."""
+    def look(self) -> Found | Unusable:
+        """What is live, whole and matching, whatever its dates and access are; repeatable."""
         try:
-            return self._look().bundle
+            return self._find()
         except DiskFault as fault:
             return Unusable(str(fault))
+
+    def read(self) -> Bundle | Unusable:
+        """The same, without whether the access is the configured one; repeatable."""
+        found = self.look()
+        return found if isinstance(found, Unusable) else found.bundle
 
     def install(self, bundle: Bundle) -> str:
         """Have these files live, with the configured access; answers the version's name.
@@ -193,7 +198,7 @@ class Lineage:
             return kept or f"{fault}; so {self._archive / version} was removed"
         return None
 
-    def _look(self) -> Found:
+    def _find(self) -> Found:
         """What the link leads to. Raises `DiskFault` where that is nothing usable."""
         for _ in range(_LOOKS):
             version = self._linked()
@@ -242,7 +247,7 @@ class Lineage:
     def _version_with(self, bundle: Bundle) -> str | None:
         """The live version, if it is this one with the configured access already."""
         try:
-            version, found = self._linked(), self._look()
+            version, found = self._linked(), self._find()
         except DiskFault:
             return None
         if found != Found(bundle, has_access=True):

@@ -24,7 +24,7 @@ from gateway.agent.rounds import (
     held_ms,
     told_pause_ms,
 )
-from gateway.contract import PUBLISHED, DnsRecord, parse_address
+from gateway.contract import PUBLISHED, DnsRecord
 
 if TYPE_CHECKING:
     import asyncio
@@ -115,9 +115,7 @@ def fault_of_answer(answer: SyncDnsRecordResponse) -> Fault | None:
     return Fault(sentence, mends=_mends(answer))
 
 
-def pause_ms(
-    answer: SyncDnsRecordResponse, failures: int, jitter: float, first_ms: int = SECOND_MS
-) -> int:
+def pause_ms(answer: SyncDnsRecordResponse, failures: int, jitter: float, first_ms: int) -> int:
     """How long not to ask again after an answer that is a fault, the `failures`th in a row."""
     if answer.retry_after_ms is not None:
         return told_pause_ms(answer.retry_after_ms)
@@ -192,10 +190,7 @@ class RecordKeeper:
             value = await address(
                 self._settings.source, None if published is None else published.value
             )
-        parsed = parse_address(value)
-        if parsed is None:
-            raise AddressUnknown(f"{value} is no address that can be published.")
-        return DnsRecord(type=parsed.record_type, value=value, ttl=self._settings.ttl)
+        return DnsRecord.of(value, self._settings.ttl)
 
     def _is_due(self, wanted: DnsRecord) -> bool:
         published_at_ms = self._notebook.memory.published_at_ms or 0

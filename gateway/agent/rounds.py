@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.agent.clocks import DAY_MS, MINUTE_MS, SECOND_MS
+from gateway.agent.clocks import DAY_MS, MINUTE_MS
 from gateway.client import (
     AnswerInvalid,
     DeadlinePassed,
@@ -100,7 +100,7 @@ def backoff_ms(
     failures: int,
     jitter: float,
     *,
-    first_ms: int = SECOND_MS,
+    first_ms: int,
     longest_ms: int = LONGEST_PAUSE_MS,
 ) -> int:
     """The pause after so many failures in a row (1 or more), doubling up to the longest.
@@ -162,9 +162,7 @@ def wait_of_call_ms(error: GatewayError) -> int:
     return 0
 
 
-def pause_of_call_ms(
-    error: GatewayError, failures: int, jitter: float, first_ms: int = SECOND_MS
-) -> int:
+def pause_of_call_ms(error: GatewayError, failures: int, jitter: float, first_ms: int) -> int:
     """How long to wait after a failed call, the `failures`th in a row."""
     if isinstance(error, AnswerInvalid) or fault_of_call(error).mends:
         # The gateway's word counts, but no more calls than that after each further failure.

@@ -8,12 +8,12 @@ Called by `gateway.agent.config`.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import Final
 
 import httpx
 
+from gateway.client.exchange import PATH, is_loopback
 from gateway.contract.faults import described, quoted
 
 _MAX_ID: Final = 2**32 - 2  # the one after it means "leave it as it is" to the kernel
@@ -59,18 +59,11 @@ def url_fault(value: object, *, allow_plain_http: bool) -> str | None:
         return _URL_FORM
     if not is_whole or url.query or url.fragment:
         return _URL_FORM
-    if url.path not in ("", "/", "/typedrequest"):
+    if url.path not in ("", "/", PATH):
         return f"{_URL_FORM}, without the path {quoted(url.path)}"
-    if url.scheme == "http" and not (allow_plain_http or _is_loopback(url.host)):
+    if url.scheme == "http" and not (allow_plain_http or is_loopback(url.host)):
         return "must begin with https://: a token is sent in clear unless allow_plain_http is true"
     return None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def credential_fault(value: object) -> str | None:

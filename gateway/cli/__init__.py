@@ -9,9 +9,7 @@ completion stay fast. `cli.session` has what commands share.
 
 from __future__ import annotations
 
-import os
 import re
-import select
 import sys
 import traceback
 from importlib import import_module
@@ -23,9 +21,11 @@ import click
 from gateway import __version__
 from gateway.cli.streams import (
     fault_words,
+    has_no_reader,
     is_of_output,
     open_standard_files,
     say_error,
+    silence_error,
     silence_output,
 )
 
@@ -217,11 +217,9 @@ def _silence_closed_pipes() -> bool:
     Else the interpreter would complain of it when it flushes at its end.
     """
     was_closed = False
-    for descriptor in (1, 2):
-        asked = select.poll()
-        asked.register(descriptor, 0)
-        if any(events & (select.POLLERR | select.POLLHUP) for _, events in asked.poll(0)):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+    for descriptor, silence in ((1, silence_output), (2, silence_error)):
+        if has_no_reader(descriptor):
+            silence()
             was_closed = True
     return was_closed
 

@@ -12,11 +12,11 @@ import click
 from gateway.cli.session import (
     REFUSED,
     WRONG,
-    carry_out,
     config_option,
     end_with,
     read_settings,
     say,
+    with_gateway,
 )
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gateway.certificates.authority import Authority
     from gateway.certificates.orders import AccountView
     from gateway.config import Settings
+    from gateway.wiring import Gateway
 
 _name_argument = click.argument("name", required=False)
 
@@ -53,16 +54,12 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def list_all(config_path: str | None, *, as_json: bool) -> None:
     """List the accounts as the authorities have them."""
-    settings = read_settings(config_path)
 
-    async def work() -> list[_Found]:
-        from gateway.wiring import open_gateway
+    async def work(gateway: Gateway) -> list[_Found]:
+        asked = (_find(each.authority) for each in gateway.authorities)
+        return await asyncio.gather(*asked)
 
-        async with open_gateway(settings) as gateway:
-            asked = (_find(each.authority) for each in gateway.authorities)
-            return await asyncio.gather(*asked)
-
-    found = carry_out(work())
+    found = with_gateway(read_settings(config_path), work)
     if as_json:
         click.echo(json.dumps([_as_json(each) for each in found]))
     else:
@@ -191,25 +188,23 @@ def _with_authority(
     settings = read_settings(config_path)
     chosen = _chosen(settings, name)
 
-    async def run() -> AccountView | str:
+    async def run(gateway: Gateway) -> AccountView | str:
         from gateway.certificates.orders import AuthorityFault
         from gateway.store.deeds import Action, Deed
-        from gateway.wiring import open_gateway
 
-        async with open_gateway(settings) as gateway:
-            authority = next(
-                each.authority for each in gateway.authorities if each.authority.name == chosen
-            )
-            try:
-                view = await work(authority)
-            except AuthorityFault as fault:
-                why = f"at {chosen}: {fault.detail}"
-                gateway.trail.note(Deed(Action(action), "refused", changed=False, detail=why))
-                return fault.detail
-            gateway.trail.note(Deed(Action(action), "done", detail=f"at {chosen}: {view.url}"))
-            return view
+        authority = next(
+            each.authority for each in gateway.authorities if each.authority.name == chosen
+        )
+        try:
+            view = await work(authority)
+        except AuthorityFault as fault:
+            why = f"at {chosen}: {fault.detail}"
+            gateway.trail.note(Deed(Action(action), "refused", changed=False, detail=why))
+            return fault.detail
+        gateway.trail.note(Deed(Action(action), "done", detail=f"at {chosen}: {view.url}"))
+        return view
 
-    outcome = carry_out(run())
+    outcome = with_gateway(settings, run)
     if isinstance(outcome, str):
         end_with(f"{chosen}: {outcome.rstrip('.')}.", REFUSED)
     return chosen, outcome

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gateway.agent.addresses import AddressUnknown, CommandAddress, InterfaceAddress, address
+from gateway.agent.keepers import LOOKS_AT_ONCE
 from gateway.agent.memory import Memories
+from gateway.agent.rounds import fault_of_call
 from gateway.agent.status import source_words
+from gateway.cli.client_words import begun
 from gateway.cli.finding import Finding, State
 from gateway.client import (
     AsyncGatewayClient,
@@ -30,7 +33,6 @@ from gateway.client import (
     Unreachable,
 )
 from gateway.client.tokens import TokenUnreadable
-from gateway.contract import parse_address
 from gateway.contract.allowances import compile_allowance
 from gateway.contract.patterns import compile_patterns
 
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
 
 DEADLINE_SECONDS: Final = 5.0
 """For each of the two calls; a gateway answers at once."""
-
-LOOKS_AT_ONCE: Final = 8
 
 _NO_TOKEN: Final = "none"  # noqa: S105  (sent where there is none: the answer shows who answers)
 _SHOWN: Final = 6
@@ -93,7 +93,7 @@ async def ask_gateway(settings: AgentSettings) -> Asked:
         except Unauthorized as refused:
             return Asked([*findings, _unauthorized(refused, url, has_token=token is not None)])
         except GatewayError as error:
-            return Asked([*findings, _failed(error)], is_away=_is_away(error))
+            return Asked([*findings, _failed(error)], is_away=fault_of_call(error).mends)
     found, client = _judge_context(context, url)
     if client is not None:
         found += _judge_abilities(settings, client, capabilities)
@@ -128,12 +128,12 @@ def _read_token(source: TokenSource) -> tuple[str | None, list[Finding]]:
             "env": "set it where the agent is started",
             "credential": "`gateway agent check --help` shows how to check as the unit runs",
         }[source.kind]
-        return None, [Finding("token", State.FAILED, f"{_begun(str(unreadable))}.", remedy)]
+        return None, [Finding("token", State.FAILED, f"{begun(str(unreadable))}.", remedy)]
     warning = source.warning()
     if warning is not None:
         said, _, remedy = warning.rpartition(": ")
-        return token, [Finding("token", State.WARNING, f"{_begun(said)}.", remedy)]
-    return token, [Finding("token", State.OK, f"{_begun(str(source))} can be read.")]
+        return token, [Finding("token", State.WARNING, f"{begun(said)}.", remedy)]
+    return token, [Finding("token", State.OK, f"{begun(str(source))} can be read.")]
 
 
 def _unauthorized(refused: Unauthorized, url: str, *, has_token: bool) -> Finding:
@@ -150,12 +150,6 @@ def _failed(error: GatewayError) -> Finding:
     kinds = (kind for kind in type(error).__mro__ if kind in _REMEDIES)
     remedy = next((_REMEDIES[kind] for kind in kinds), "is `gateway.url` that of a gateway?")
     return Finding("gateway", State.FAILED, error.text, remedy)
-
-
-def _is_away(error: GatewayError) -> bool:
-    if isinstance(error, Unreachable):
-        return not error.is_lasting
-    return isinstance(error, DeadlinePassed | Unavailable | Overloaded | Internal)
 
 
 def _judge_context(
@@ -216,11 +210,8 @@ async def _look(
             remedy = "`ip address` shows what there is; correct `interface` or `type`"
         if isinstance(source, CommandAddress):
             remedy = "run it by hand as the agent's user; it must print one address, and end with 0"
-        return Finding(hostname, State.FAILED, f"{_begun(str(unknown))}.", remedy)
-    parsed = parse_address(value)
-    if parsed is None:
-        return Finding(hostname, State.FAILED, f"{value} is no address.", "correct `value`")
-    record = DnsRecord(type=parsed.record_type, value=value, ttl=settings.ttl)
+        return Finding(hostname, State.FAILED, f"{begun(str(unknown))}.", remedy)
+    record = DnsRecord.of(value, settings.ttl)
     said = f"{record.type} {value} ({source_words(source)})"
     if client is None or compile_allowance(client.allowed_dns_record_addresses).allows(record):
         return Finding(hostname, State.OK, f"The source gives {said}.")
@@ -232,8 +223,3 @@ async def _look(
 def _listed(names: list[str] | tuple[str, ...]) -> str:
     more = len(names) - _SHOWN
     return (", ".join(names[:_SHOWN]) or "none") + (f" and {more} more" if more > 0 else "")
-
-
-def _begun(phrase: str) -> str:
-    """The phrase with a capital letter, and without the full stop that it may have."""
-    return phrase[:1].upper() + phrase[1:].removesuffix(".")

@@ -103,14 +103,15 @@ def _state_faults(settings: AgentSettings) -> Iterator[_Fault | None]:
 
 
 def _certificate_faults(settings: AgentSettings) -> Iterator[_Fault | None]:
-    folder = settings.certificates_dir
+    folder, live = settings.certificates_dir, settings.certificates_dir / "live"
     yield _unwritable(folder)
     yield _lock_fault(folder / NAME)
-    for each in settings.ownerships:
-        if each.certificate is not None:
-            yield _unwritable(folder / "live")
-            yield _unwritable(folder / "archive" / each.hostname)
-            yield _no_link(folder / "live" / new_name(each.hostname))
+    hostnames = [each.hostname for each in settings.ownerships if each.certificate is not None]
+    if hostnames:
+        yield _unwritable(live)
+    for hostname in hostnames:
+        yield _unwritable(folder / "archive" / hostname)
+        yield _no_link(live / new_name(hostname))
 
 
 def _unwritable(path: Path) -> _Fault | None:

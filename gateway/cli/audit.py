@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import select
 import signal
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from gateway.cli.session import WRONG, carry_out, config_option, end_with, read_settings, say
+from gateway.cli.streams import has_no_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -172,9 +172,7 @@ async def _wait(stopping: asyncio.Event) -> None:
 
 def _end_where_nobody_reads() -> None:
     """Raises BrokenPipeError: a write would tell too, but there may be none for hours."""
-    asked = select.poll()
-    asked.register(1, 0)
-    if any(events & (select.POLLERR | select.POLLHUP) for _, events in asked.poll(0)):
+    if has_no_reader(1):
         raise BrokenPipeError
 
 

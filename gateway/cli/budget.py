@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from gateway.cli.session import carry_out, config_option, read_settings, say
+from gateway.cli.session import config_option, read_settings, say, with_gateway
+from gateway.moments import rfc3339_moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gateway.certificates.ledger import Hold, LedgerState, LimitUse
-    from gateway.config import Settings
+    from gateway.wiring import Gateway
 
 # In the order in which they are shown: the account, its domains, its hostnames.
 _WORDS: Final = {
@@ -37,7 +38,7 @@ _OF_HOSTNAMES: Final = {"host", "failed"}
 @click.option("--all", "with_rest", is_flag=True, help="Also hostnames that have room left.")
 def command(config_path: str | None, *, with_rest: bool, as_json: bool) -> None:
     """Show what of each authority's budget is used, and what holds orders back."""
-    states, clients = carry_out(_read(read_settings(config_path)))
+    states, clients = with_gateway(read_settings(config_path), _read)
     if as_json:
         click.echo(json.dumps([_as_json(name, state) for name, state in states.items()]))
         return
@@ -47,13 +48,10 @@ def command(config_path: str | None, *, with_rest: bool, as_json: bool) -> None:
             say(f"  {line}")
 
 
-async def _read(settings: Settings) -> tuple[dict[str, LedgerState], int]:
+async def _read(gateway: Gateway) -> tuple[dict[str, LedgerState], int]:
     """The ledgers by the authorities' names, and how many clients there are."""
-    from gateway.wiring import open_gateway
-
-    async with open_gateway(settings) as gateway:
-        states = {each.authority.name: await each.ledger.state() for each in gateway.authorities}
-        return states, await gateway.clients.count()
+    states = {each.authority.name: await each.ledger.state() for each in gateway.authorities}
+    return states, await gateway.clients.count()
 
 
 def _lines(state: LedgerState, *, clients: int, with_rest: bool) -> Iterator[str]:
@@ -80,20 +78,17 @@ def _place(use: LimitUse) -> tuple[int, str, str]:
 
 
 def _use_line(use: LimitUse) -> str:
-    from gateway.certificates.budget import moment
-
     whose = " ".join(part for part in (use.subject, use.client_id) if part)
     line = f"{use.used} of {use.of} {_WORDS[use.limit.value]}"
     if use.used >= use.of:
-        line += f"; the next one is free at {moment(use.next_free_ms)}"
+        line += f"; the next one is free at {rfc3339_moment(use.next_free_ms)}"
     return f"{whose}: {line}" if whose else line
 
 
 def _hold_line(hold: Hold) -> str:
-    from gateway.certificates.budget import moment
     from gateway.certificates.ledger import HeldBy
 
-    end = f"until {moment(hold.until_ms)}: {hold.detail}"
+    end = f"until {rfc3339_moment(hold.until_ms)}: {hold.detail}"
     if hold.by is HeldBy.SUSPENDED:
         return f"left alone {end}"
     return f"{hold.subject or 'every order'}: held by the authority {end}"

@@ -10,12 +10,12 @@ import click
 from gateway.cli.audit import time_words
 from gateway.cli.session import (
     REFUSED,
-    WRONG,
-    carry_out,
     config_option,
     end_with,
+    hostname_argument,
     read_settings,
     say,
+    with_gateway,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def command() -> None:
 @click.option("--note", default="", help="Why, for the next operator.")
 def add(config_path: str | None, hostname: str, note: str) -> None:
     """Claim HOSTNAME; refused while a client holds it."""
-    checked = _hostname(hostname)
+    checked = hostname_argument(hostname)
     refusal = _with_claims(config_path, lambda claims: _add(claims, checked, note))
     if refusal is not None:
         end_with(refusal, REFUSED)
@@ -51,7 +51,7 @@ def add(config_path: str | None, hostname: str, note: str) -> None:
 @click.argument("hostname")
 def remove(config_path: str | None, hostname: str) -> None:
     """Take the claim on HOSTNAME back."""
-    checked = _hostname(hostname)
+    checked = hostname_argument(hostname)
     if not _with_claims(config_path, lambda claims: claims.remove(checked)):
         end_with(f"There is no claim on {hostname}.", REFUSED)
     say(f"{hostname} is no longer claimed.")
@@ -79,16 +79,6 @@ def list_all(config_path: str | None, hostname: str | None, *, as_json: bool) ->
         say(f"{claim.hostname}  since {time_words(claim.since_ms)}  {claim.note}".rstrip())
 
 
-def _hostname(text: str) -> Hostname:
-    from gateway.contract.hostnames import hostname_fault
-    from gateway.contract.names import Hostname
-
-    fault = hostname_fault(text)
-    if fault is not None:
-        end_with(f"HOSTNAME {fault}", WRONG)
-    return Hostname(text)
-
-
 async def _add(claims: Claims, hostname: Hostname, note: str) -> str | None:
     from gateway.holdings.claims import ClaimRefused
 
@@ -100,12 +90,4 @@ async def _add(claims: Claims, hostname: Hostname, note: str) -> str | None:
 
 
 def _with_claims(config_path: str | None, work: Callable[[Claims], Awaitable[_T]]) -> _T:
-    from gateway.wiring import open_gateway
-
-    settings = read_settings(config_path)
-
-    async def run() -> _T:
-        async with open_gateway(settings) as gateway:
-            return await work(gateway.claims)
-
-    return carry_out(run())
+    return with_gateway(read_settings(config_path), lambda gateway: work(gateway.claims))

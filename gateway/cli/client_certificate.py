@@ -89,7 +89,7 @@ def command() -> None:
 @ownership_options
 @_wanted_options
 @connection_options
-def get(connection: Connection, hostname: str, app_id: str, **wanted: Any) -> None:
+def get(connection: Connection, ownership: dict[str, str], **wanted: Any) -> None:
     """Fetch the certificate of HOSTNAME; if there is none, have it issued.
 
     Does not wait: it ends with 3 while the issuance is under way. The private
@@ -98,7 +98,6 @@ def get(connection: Connection, hostname: str, app_id: str, **wanted: Any) -> No
     from gateway.cli.client_words import pending_lines
     from gateway.client import Ready
 
-    ownership = {"appId": app_id, "hostname": hostname}
     answer = connection.call(lambda client: client.get_certificate(ownership))
     if isinstance(answer, Ready):
         _tell(connection, answer.certificate, Wanted(**wanted))
@@ -107,7 +106,7 @@ def get(connection: Connection, hostname: str, app_id: str, **wanted: Any) -> No
     if connection.as_json:
         connection.show(answer.to_wire())
         sys.exit(exit_code)
-    end_with(pending_lines(answer, hostname), exit_code)
+    end_with(pending_lines(answer, ownership["hostname"]), exit_code)
 
 
 @command.command("wait", epilog=_WAIT_EXAMPLES)
@@ -124,8 +123,7 @@ def get(connection: Connection, hostname: str, app_id: str, **wanted: Any) -> No
 @connection_options
 def wait(
     connection: Connection,
-    hostname: str,
-    app_id: str,
+    ownership: dict[str, str],
     timeout: float,
     *,
     quiet: bool,
@@ -139,8 +137,8 @@ def wait(
     """
     from gateway.cli.client_progress import progress_shower
 
-    ownership = {"appId": app_id, "hostname": hostname}
-    shower = progress_shower(hostname, timeout, is_wanted=not (quiet or connection.as_json))
+    is_wanted = not (quiet or connection.as_json)
+    shower = progress_shower(ownership["hostname"], timeout, is_wanted=is_wanted)
 
     def work(client: GatewayClient) -> Certificate:
         with shower:
@@ -157,19 +155,18 @@ def wait(
 @command.command("release", epilog=_RELEASE_EXAMPLES)
 @ownership_options
 @connection_options
-def release(connection: Connection, hostname: str, app_id: str) -> None:
+def release(connection: Connection, ownership: dict[str, str]) -> None:
     """Give up the certificate of HOSTNAME, with an issuance under way.
 
     Files that were fetched stay where they are. May be repeated.
     """
     from gateway.cli.client_words import release_line
 
-    ownership = {"appId": app_id, "hostname": hostname}
     answer = connection.call(lambda client: client.release_certificate(ownership))
     if connection.as_json:
         connection.show(answer.to_wire())
         return
-    say(release_line(answer, hostname))
+    say(release_line(answer, ownership["hostname"]))
 
 
 def _tell(connection: Connection, certificate: Certificate, wanted: Wanted) -> None:

@@ -188,6 +188,7 @@ class Connection:
         click.echo(json.dumps(view))
 
     def _opened(self, on_repeat: Callable[[GatewayError], None]) -> tuple[GatewayClient, Where]:
+        from gateway.cli.client_words import begun
         from gateway.client import GatewayClient
         from gateway.client.tokens import TokenUnreadable
 
@@ -195,8 +196,7 @@ class Connection:
         try:
             source, token = find_token(self.token_file, os.environ)
         except TokenUnreadable as unreadable:
-            told = str(unreadable)
-            self._end_wrong(f"{told[:1].upper()}{told[1:]}.")
+            self._end_wrong(f"{begun(str(unreadable))}.")
         try:
             client = GatewayClient(
                 url,
@@ -255,7 +255,12 @@ def connection_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def ownership_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add HOSTNAME and `--app-id`, which say together what is asked for."""
+    """Add HOSTNAME and `--app-id`; the command gets both as its `ownership`, in the wire's form."""
+
+    @functools.wraps(command)
+    def owning(*, hostname: str, app_id: str, **others: Any) -> None:
+        command(ownership={"appId": app_id, "hostname": hostname}, **others)
+
     named = click.option(
         "--app-id",
         required=True,
@@ -264,4 +269,4 @@ def ownership_options(command: Callable[..., None]) -> Callable[..., None]:
         show_envvar=True,
         help="For which of the client's applications the hostname is.",
     )
-    return click.argument("hostname")(named(command))
+    return click.argument("hostname")(named(owning))

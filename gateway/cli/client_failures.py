@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway.cli.client_connection import NOT_YET, Failure
-from gateway.cli.client_words import seconds_words
+from gateway.cli.client_words import in_own_words, seconds_words
 from gateway.cli.session import REFUSED, WRONG
 from gateway.client import (
     AnswerInvalid,
@@ -76,8 +76,8 @@ def failure_of(error: GatewayError, where: Where) -> Failure:
     data = error.data() if isinstance(error, CallError) else _own_data(error)
     code = data.pop("code")
     if isinstance(error, RequestInvalid):
-        violations = tuple(map(_in_own_words, error.violations))
-        return Failure(WRONG, code, tuple(f"{each}." for each in violations), data)
+        lines = tuple(f"{in_own_words(each, _OPTIONS)}." for each in error.violations)
+        return Failure(WRONG, code, lines, data)
     return Failure(_exit_code(error), code, _lines(error, where), data)
 
 
@@ -130,9 +130,3 @@ def _next_step(error: GatewayError) -> tuple[str, ...]:
         case _:
             return tuple(_STEPS[kind] for kind in type(error).__mro__ if kind in _STEPS)
     return (step,)
-
-
-def _in_own_words(violation: str) -> str:
-    for wire, option in _OPTIONS.items():
-        violation = violation.replace(wire, option)
-    return violation

@@ -45,7 +45,7 @@ def command() -> None:
 @click.option("--ttl", type=int, help="Seconds; 300 when left out.")
 @connection_options
 def set_record(
-    connection: Connection, hostname: str, app_id: str, address: str, ttl: int | None
+    connection: Connection, ownership: dict[str, str], address: str, ttl: int | None
 ) -> None:
     """Publish an address for HOSTNAME, in place of the one that is there.
 
@@ -56,16 +56,14 @@ def set_record(
     record: dict[str, Any] = {"type": record_type_of(address), "value": address}
     if ttl is not None:
         record["ttl"] = ttl
-    ownership = {"appId": app_id, "hostname": hostname}
     _tell(connection, connection.call(lambda client: client.sync_dns_record(ownership, record)))
 
 
 @command.command("delete", epilog=_DELETE_EXAMPLES)
 @ownership_options
 @connection_options
-def delete_record(connection: Connection, hostname: str, app_id: str) -> None:
+def delete_record(connection: Connection, ownership: dict[str, str]) -> None:
     """Withdraw the address of HOSTNAME; that there is none is fine, too."""
-    ownership = {"appId": app_id, "hostname": hostname}
     _tell(connection, connection.call(lambda client: client.delete_dns_record(ownership)))
 
 

@@ -38,6 +38,7 @@ def find_token(token_file: str | None, environ: Mapping[str, str]) -> tuple[str,
         KeyboardInterrupt: ^C at the prompt.
 
     """
+    from gateway.cli.client_words import begun
     from gateway.client.tokens import TokenSource, TokenUnreadable, token_of
 
     if token_file == STANDARD_INPUT:
@@ -55,7 +56,7 @@ def find_token(token_file: str | None, environ: Mapping[str, str]) -> tuple[str,
     warning = source.warning()
     # A person can mend it; a script would only be told at each run.
     if warning is not None and sys.stderr.isatty():
-        say(f"{warning[:1].upper()}{warning[1:]}.", err=True)
+        say(f"{begun(warning)}.", err=True)
     return str(source), token
 
 

@@ -2,7 +2,8 @@
 
 Responsible for lines without colours and without an end; whoever prints them escapes what could
 steer a terminal. Must not: show a private key, but for the lines that were asked for by name. Used
-by the modules of `gateway client`.
+by the modules of `gateway client`; by `gateway clients` and `gateway agent check`, which have some
+words alike.
 """
 
 from __future__ import annotations
@@ -154,6 +155,18 @@ def seconds_words(seconds: float) -> str:
         if seconds >= 2 * unit:
             return f"{int(seconds // unit)} {word}"
     return f"{max(seconds, 0):.0f} s" if seconds >= 10 else f"{max(seconds, 0):.1f} s"
+
+
+def begun(phrase: str) -> str:
+    """The phrase with a capital letter, and without the full stop that it may have."""
+    return phrase[:1].upper() + phrase[1:].removesuffix(".")
+
+
+def in_own_words(violation: str, options: Mapping[str, str]) -> str:
+    """A violation of the wire's request in the words of the command line."""
+    for wire, option in options.items():
+        violation = violation.replace(wire, option)
+    return violation
 
 
 def _moment(at_ms: int) -> datetime:

@@ -11,11 +11,11 @@ from gateway.cli import apply
 from gateway.cli.session import (
     REFUSED,
     WRONG,
-    carry_out,
     config_option,
     end_with,
     read_settings,
     say,
+    with_gateway,
 )
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from gateway.access.clients import Client, Everyone
     from gateway.contract import ProvisionResponse
+    from gateway.wiring import Gateway
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
@@ -175,46 +176,30 @@ def show(config_path: str | None, client_id: str, *, as_json: bool) -> None:
 
 
 def _provision(config_path: str | None, request: dict[str, Any]) -> ProvisionResponse:
+    from gateway.cli.client_words import in_own_words
     from gateway.contract import ProvisionRequest, RequestInvalid, read_request
-    from gateway.wiring import open_gateway
 
     settings = read_settings(config_path)
     try:
         read = read_request(ProvisionRequest, request)
     except RequestInvalid as invalid:
-        end_with(map(_as_option, invalid.violations), WRONG)
+        end_with((in_own_words(each, _OPTIONS) for each in invalid.violations), WRONG)
 
-    async def work() -> ProvisionResponse:
-        async with open_gateway(settings) as gateway:
-            try:
-                return await gateway.provisioning.provision(read)
-            except RequestInvalid as refused:
-                named = [
-                    each.replace("spec.clientId still", f"{read.client_id} still")
-                    for each in refused.violations
-                ]
-                end_with(map(_as_option, named), REFUSED)
+    async def work(gateway: Gateway) -> ProvisionResponse:
+        try:
+            return await gateway.provisioning.provision(read)
+        except RequestInvalid as refused:
+            named = [
+                each.replace("spec.clientId still", f"{read.client_id} still")
+                for each in refused.violations
+            ]
+            end_with((in_own_words(each, _OPTIONS) for each in named), REFUSED)
 
-    return carry_out(work())
-
-
-def _as_option(violation: str) -> str:
-    """A violation of the wire's request in the words of the command line."""
-    for wire, option in _OPTIONS.items():
-        violation = violation.replace(wire, option)
-    return violation
+    return with_gateway(settings, work)
 
 
 def _all(config_path: str | None) -> Everyone:
-    from gateway.wiring import open_gateway
-
-    settings = read_settings(config_path)
-
-    async def work() -> Everyone:
-        async with open_gateway(settings) as gateway:
-            return await gateway.clients.all()
-
-    return carry_out(work())
+    return with_gateway(read_settings(config_path), lambda gateway: gateway.clients.all())
 
 
 def _show(response: ProvisionResponse, *, as_json: bool) -> None:

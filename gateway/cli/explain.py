@@ -169,7 +169,7 @@ async def _explain(
     )
     document, clients = stored.document, stored.clients
     now_ms = gateway.clock.now_ms()
-    names = {acme.directory: acme.name for acme in settings.acme}
+    names = settings.authority_names
     return Explanation(
         hostname=hostname,
         zones=zones,

@@ -273,7 +273,8 @@ def _holder_rows(found: Explanation) -> Iterator[Row]:
         how = "published" if record["published"] else "about to be published"
         yield "record", f"{record['type']} {record['value']}, TTL {record['ttl']}, {how}"
     if found.outlook is not None:
-        for label, text in issuances.rows(found.outlook, found.settings, found.now_ms):
+        names = found.settings.authority_names
+        for label, text in issuances.rows(found.outlook, names, found.now_ms):
             if label not in {"hostname", "held by"}:
                 yield label, text
 

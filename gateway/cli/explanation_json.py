@@ -110,7 +110,7 @@ def _holding_view(found: Explanation) -> dict[str, Any]:
         "appId": document.holder and document.holder.app_id,
         "claim": claim_view(document),
         "record": record_view(document),
-        "issuance": found.outlook and issuances.view(found.outlook, found.settings),
+        "issuance": found.outlook and issuances.view(found.outlook, found.settings.authority_names),
     }
 
 
@@ -149,7 +149,7 @@ def _start_view(found: Explanation) -> dict[str, Any] | None:
     """What the first step of an issuance that the request starts would come to."""
     first = found.certificate.first
     if isinstance(first, AuthorityChosen):
-        names = {acme.directory: acme.name for acme in found.settings.acme}
+        names = found.settings.authority_names
         return {"authority": authority_name(first.directory_url, names)}
     if isinstance(first, AuthoritiesHeld):
         return {"authority": None, "until": first.until_ms, "detail": first.detail}

@@ -109,7 +109,7 @@ def _start_words(found: Explanation) -> str:
     if first is None:
         return "an issuance is under way"
     if isinstance(first, AuthorityChosen):
-        names = {acme.directory: acme.name for acme in found.settings.acme}
+        names = found.settings.authority_names
         words = f"an issuance would start at {authority_name(first.directory_url, names)}"
     elif isinstance(first, AuthoritiesHeld):
         words = f"an issuance would start, and wait: {first.detail}"

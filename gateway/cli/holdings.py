@@ -16,15 +16,16 @@ import click
 from gateway.cli.session import (
     REFUSED,
     WRONG,
-    carry_out,
     config_option,
     end_with,
+    hostname_argument,
     read_settings,
     say,
+    with_gateway,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from gateway.contract import DnsRecord
     from gateway.contract.names import AppId, Hostname
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from gateway.holdings.forgetting import Forgotten
     from gateway.holdings.handing_over import HandedOver
     from gateway.holdings.rebuilding import ZoneReport
-    from gateway.interventions import Interventions
     from gateway.store.documents import Document, Unreadable
     from gateway.wiring import Gateway
 
@@ -61,7 +61,7 @@ def list_all(
 
     if zone_name is not None:
         _require_zone_spelling(zone_name)
-    documents, zones = _with_gateway(config_path, _documents)
+    documents, zones = with_gateway(read_settings(config_path), _documents)
     found = [
         document
         for document in documents
@@ -110,6 +110,7 @@ def rebuild(
     that is not proven, a zone could not be read, or a name of --names lies in no configured zone.
     """
     from gateway.cli import holding_words as words
+    from gateway.interventions import build_interventions
 
     for zone_name in zone_names:
         _require_zone_spelling(zone_name)
@@ -118,9 +119,11 @@ def rebuild(
 
     async def work(gateway: Gateway) -> tuple[list[ZoneReport], list[Hostname]]:
         zones = _chosen(gateway.zones, zone_names)
-        for fault in (await gateway.clients.all()).unreadable:
+        clients, unreadable = await gateway.clients.all()
+        for fault in unreadable:
             say(f"{fault}; what it holds is not proven.", err=True)
-        rebuilding = await _interventions(gateway).rebuilding(checked, supposed, writes=not dry_run)
+        interventions = build_interventions(gateway)
+        rebuilding = interventions.rebuilding(clients, checked, supposed, writes=not dry_run)
         await rebuilding.survey_redis()
         reports = []
         for zone in zones:
@@ -130,7 +133,7 @@ def rebuild(
             _note_rebuilt(gateway, reports)
         return reports, [name for name in names if gateway.zones.holding(name) is None]
 
-    reports, strays = _with_gateway(config_path, work)
+    reports, strays = with_gateway(read_settings(config_path), work)
     if as_json:
         click.echo(json.dumps(words.rebuilt_view(reports, dry_run=dry_run, strays=strays)))
     else:
@@ -160,10 +163,11 @@ def hand_over(
     from gateway.cli import holding_words as words
     from gateway.holdings.handing_over import HandOverRefused
 
-    checked = _hostname(hostname)
+    checked = hostname_argument(hostname)
     giving, taking = _owner(giver, "--from", checked), _owner(taker, "--to", checked)
+    settings = read_settings(config_path)
     try:
-        done = _with_gateway(config_path, lambda gateway: _hand_over(gateway, giving, taking))
+        done = with_gateway(settings, lambda gateway: _hand_over(gateway, giving, taking))
     except HandOverRefused as refused:
         end_with(str(refused), REFUSED)
     if as_json:
@@ -187,10 +191,11 @@ def forget(config_path: str | None, hostname: str, holder: str | None, *, as_jso
     from gateway.cli import holding_words as words
     from gateway.holdings.forgetting import ForgetRefused
 
-    checked = _hostname(hostname)
+    checked = hostname_argument(hostname)
     owner = None if holder is None else _owner(holder, "--from", checked)
+    settings = read_settings(config_path)
     try:
-        forgotten = _with_gateway(config_path, lambda gateway: _forget(gateway, checked, owner))
+        forgotten = with_gateway(settings, lambda gateway: _forget(gateway, checked, owner))
     except ForgetRefused as refused:
         end_with(str(refused), REFUSED)
     if as_json:
@@ -209,10 +214,11 @@ def give_up(config_path: str | None, hostname: str) -> None:
     It was `http.tls_hostname` once. Until it is given up it is renewed, and no client can have the
     hostname.
     """
-    checked = _hostname(hostname)
-    if read_settings(config_path).http.tls_hostname == checked:
+    checked = hostname_argument(hostname)
+    settings = read_settings(config_path)
+    if settings.http.tls_hostname == checked:
         end_with(f"{checked} is http.tls_hostname: change that first, everywhere.", REFUSED)
-    _with_gateway(config_path, lambda gateway: _give_up(gateway, checked))
+    with_gateway(settings, lambda gateway: _give_up(gateway, checked))
     say(f"{checked} is given up.")
 
 
@@ -252,6 +258,7 @@ async def _hand_over(gateway: Gateway, giver: Owner, taker: Owner) -> HandedOver
 async def _handed_over(gateway: Gateway, giver: Owner, taker: Owner) -> HandedOver:
     from gateway.access.suitability import why_not
     from gateway.holdings.handing_over import HandOverRefused
+    from gateway.interventions import build_interventions
 
     stored = await gateway.clients.by_id(taker.client_id)
     if stored is None:
@@ -263,15 +270,16 @@ async def _handed_over(gateway: Gateway, giver: Owner, taker: Owner) -> HandedOv
         if refusal is not None:
             raise HandOverRefused(refusal)
 
-    return await _interventions(gateway).handing_over.hand_over(giver, taker, judge)
+    return await build_interventions(gateway).handing_over.hand_over(giver, taker, judge)
 
 
 async def _forget(gateway: Gateway, hostname: Hostname, owner: Owner | None) -> Forgotten:
     from gateway.holdings import deeds
+    from gateway.interventions import build_interventions
     from gateway.store.documents import Holder
 
     holder = None if owner is None else Holder(owner.client_id, owner.app_id)
-    forgotten = await _interventions(gateway).forgetting.forget(hostname, holder)
+    forgotten = await build_interventions(gateway).forgetting.forget(hostname, holder)
     gateway.trail.note(deeds.of_forgetting(hostname, owner, forgotten))
     return forgotten
 
@@ -285,20 +293,6 @@ def _note_rebuilt(gateway: Gateway, reports: list[ZoneReport]) -> None:
     )
     if restored:
         gateway.trail.note(deeds.of_rebuilding([report.zone for report in reports], restored))
-
-
-def _interventions(gateway: Gateway) -> Interventions:
-    from gateway.interventions import build_interventions
-
-    return build_interventions(
-        gateway.documents,
-        gateway.holds,
-        gateway.clients,
-        gateway.zones,
-        gateway.markers,
-        gateway.exchange,
-        gateway.clock.now_ms,
-    )
 
 
 def _chosen(zones: Zones, names: tuple[str, ...]) -> list[Zone]:
@@ -351,16 +345,6 @@ def _read(
     return found
 
 
-def _hostname(text: str) -> Hostname:
-    from gateway.contract.hostnames import hostname_fault
-    from gateway.contract.names import Hostname
-
-    fault = hostname_fault(text)
-    if fault is not None:
-        end_with(f"HOSTNAME {fault}", WRONG)
-    return Hostname(text)
-
-
 def _app_id(text: str) -> AppId:
     from gateway.contract.identifiers import app_id_fault
     from gateway.contract.names import AppId
@@ -382,15 +366,3 @@ def _owner(text: str, option: str, hostname: Hostname) -> Owner:
     if fault is not None:
         end_with(f"{option} must be CLIENT:APPID, each of printable ASCII, not {text!r}.", WRONG)
     return Owner(ClientId(client_id), AppId(app_id), hostname)
-
-
-def _with_gateway(config_path: str | None, work: Callable[[Gateway], Awaitable[_T]]) -> _T:
-    from gateway.wiring import open_gateway
-
-    settings = read_settings(config_path)
-
-    async def run() -> _T:
-        async with open_gateway(settings) as gateway:
-            return await work(gateway)
-
-    return carry_out(run())

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from gateway.cli.new_files import write_new
 from gateway.cli.session import REFUSED, end_with
 from gateway.cli.starter import starter_text
 from gateway.hardening import forbid_dumps
@@ -40,20 +41,11 @@ def command(directory: Path) -> None:
     token = f"gwa_{secrets.token_urlsafe(_TOKEN_BYTES)}"
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write(keyring_file, new_keyring_text())
-        _write(config_file, starter_text(digest_of(token)))
+        write_new(keyring_file, new_keyring_text())
+        write_new(config_file, starter_text(digest_of(token)))
     except OSError as error:
         end_with(f"{error.filename} cannot be written: {error.strerror}.", REFUSED)
     click.echo(_next_steps(config_file, keyring_file, token))
-
-
-def _write(path: Path, text: str) -> None:
-    # O_EXCL follows no link and takes nothing that came between the look and now.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(descriptor)
 
 
 def _next_steps(config_file: Path, keyring_file: Path, token: str) -> str:

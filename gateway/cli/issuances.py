@@ -15,25 +15,24 @@ from gateway.certificates.outlook import AT_REST, CLEANING_UP
 from gateway.certificates.states import State
 from gateway.cli.session import (
     REFUSED,
-    WRONG,
-    carry_out,
     config_option,
     end_with,
+    hostname_argument,
     read_settings,
     say,
+    with_gateway,
 )
+from gateway.moments import rfc3339_moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from gateway.certificates.outlook import Outlook
     from gateway.certificates.states import Issuance, StoredCertificate
-    from gateway.config import Settings
     from gateway.contract.names import Hostname
-    from gateway.store.documents import Unreadable
+    from gateway.store.documents import Document, Unreadable
     from gateway.wiring import Gateway
 
-READ_AT_ONCE: Final = 200
 OVERDUE_MS: Final = 5_000
 
 _STATES: Final = [
@@ -59,7 +58,8 @@ def command() -> None:
 def list_all(config_path: str | None, state: str | None, *, with_rest: bool, as_json: bool) -> None:
     """List what is under way, waits or is still to be cleaned up, oldest first."""
     settings = read_settings(config_path)
-    everything, unreadable, now_ms = carry_out(_all(settings))
+    names = settings.authority_names
+    everything, unreadable, now_ms = with_gateway(settings, lambda gateway: _all(gateway, names))
     for fault in unreadable:
         say(f"{fault}.", err=True)
     found = [
@@ -69,7 +69,7 @@ def list_all(config_path: str | None, state: str | None, *, with_rest: bool, as_
     ]
     found.sort(key=lambda each: (each.since_ms or 0, each.document.hostname))
     if as_json:
-        click.echo(json.dumps([view(each, settings) for each in found]))
+        click.echo(json.dumps([view(each, names) for each in found]))
         return
     for each in found:
         say(_line(each, now_ms))
@@ -83,81 +83,61 @@ def list_all(config_path: str | None, state: str | None, *, with_rest: bool, as_
 @click.argument("hostname")
 def show(config_path: str | None, hostname: str, *, as_json: bool) -> None:
     """Show all that is known of HOSTNAME's certificate and issuance."""
-    checked = _hostname(hostname)
+    checked = hostname_argument(hostname)
     settings = read_settings(config_path)
-    found, now_ms = carry_out(_one(settings, checked))
+    names = settings.authority_names
+    found, now_ms = with_gateway(settings, lambda gateway: _one(gateway, checked, names))
     if found is None:
         end_with(f"Nothing is issued or under way for {hostname}.", REFUSED)
     if as_json:
-        click.echo(json.dumps(view(found, settings)))
+        click.echo(json.dumps(view(found, names)))
         return
-    for label, text in rows(found, settings, now_ms):
+    for label, text in rows(found, names, now_ms):
         say(f"{label:<12} {text}")
-
-
-def _hostname(text: str) -> Hostname:
-    from gateway.contract.hostnames import hostname_fault
-    from gateway.contract.names import Hostname
-
-    fault = hostname_fault(text)
-    if fault is not None:
-        end_with(f"HOSTNAME {fault}", WRONG)
-    return Hostname(text)
 
 
 def _nothing(state: str | None) -> str:
     return "Nothing is under way." if state is None else f"Nothing is in the state {state}."
 
 
-async def _all(settings: Settings) -> tuple[list[Outlook], list[Unreadable], int]:
+async def _all(
+    gateway: Gateway, names: Mapping[str, str]
+) -> tuple[list[Outlook], list[Unreadable], int]:
     """Of every hostname, what can't be read, and what time it is by the clock that all share."""
     from gateway.store.documents import Unreadable
-    from gateway.wiring import open_gateway
 
-    found: list[Outlook | Unreadable] = []
-    async with open_gateway(settings) as gateway:
-        hostnames = [name async for name in gateway.documents.all_hostnames()]
-        for start in range(0, len(hostnames), READ_AT_ONCE):
-            found += await _read(gateway, settings, hostnames[start : start + READ_AT_ONCE])
-        unreadable = [each for each in found if isinstance(each, Unreadable)]
-        read = [each for each in found if not isinstance(each, Unreadable)]
-        return read, unreadable, gateway.clock.now_ms()
-
-
-async def _one(settings: Settings, hostname: Hostname) -> tuple[Outlook | None, int]:
-    from gateway.store.documents import Unreadable
-    from gateway.wiring import open_gateway
-
-    async with open_gateway(settings) as gateway:
-        found = next(iter(await _read(gateway, settings, [hostname])), None)
-        if isinstance(found, Unreadable):
-            raise found
-        return found, gateway.clock.now_ms()
+    read: list[Outlook] = []
+    unreadable: list[Unreadable] = []
+    async for document in gateway.documents.all():
+        try:
+            found = _outlook(document, gateway.clock.now_ms(), names)
+        except Unreadable as fault:
+            unreadable.append(fault)
+            continue
+        if found is not None:
+            read.append(found)
+    return read, unreadable, gateway.clock.now_ms()
 
 
-async def _read(
-    gateway: Gateway, settings: Settings, hostnames: list[Hostname]
-) -> list[Outlook | Unreadable]:
+async def _one(
+    gateway: Gateway, hostname: Hostname, names: Mapping[str, str]
+) -> tuple[Outlook | None, int]:
+    document, now_ms = await gateway.documents.read(hostname), gateway.clock.now_ms()
+    return _outlook(document, now_ms, names), now_ms
+
+
+def _outlook(
+    document: Document | Unreadable, now_ms: int, names: Mapping[str, str]
+) -> Outlook | None:
+    """How things stand. Raises `Unreadable` where any part of it can't be told."""
     from gateway.certificates.outlook import outlook
     from gateway.holdings.records import require_readable
     from gateway.store.documents import Unreadable
 
-    now_ms, names = gateway.clock.now_ms(), _names(settings)
-    seen: list[Outlook | Unreadable | None] = []
-    for document in await gateway.documents.read_many(hostnames):
-        try:
-            if isinstance(document, Unreadable):
-                raise document
-            require_readable(document)
-        except Unreadable as fault:
-            seen.append(fault)
-        else:
-            seen.append(outlook(document, now_ms, names))
-    return [each for each in seen if each is not None]
-
-
-def _names(settings: Settings) -> dict[str, str]:
-    return {acme.directory: acme.name for acme in settings.acme}
+    if isinstance(document, Unreadable):
+        raise document
+    require_readable(document)
+    return outlook(document, now_ms, names)
 
 
 def _line(found: Outlook, now_ms: int) -> str:
@@ -186,8 +166,8 @@ def _next_words(found: Outlook, now_ms: int) -> str:
     return f"{what}, now" if late_ms >= 0 else f"{what}, in {duration(-late_ms)}"
 
 
-def rows(found: Outlook, settings: Settings, now_ms: int) -> Iterator[tuple[str, str]]:
-    """All that is known, as labels and texts for a person."""
+def rows(found: Outlook, names: Mapping[str, str], now_ms: int) -> Iterator[tuple[str, str]]:
+    """All that is known, as labels and texts for a person; `names` are the authorities'."""
     document = found.document
     yield "hostname", document.hostname
     if document.holder is not None:
@@ -195,19 +175,19 @@ def rows(found: Outlook, settings: Settings, now_ms: int) -> Iterator[tuple[str,
     since = found.since_ms
     yield "state", found.state + ("" if since is None else f" since {time_and_age(since, now_ms)}")
     if found.issuance is not None:
-        yield from _issuance_rows(found.issuance, settings, now_ms)
+        yield from _issuance_rows(found.issuance, names, now_ms)
     yield "next", _next_words(found, now_ms)
     if found.next is not None and found.next.at_ms > now_ms:
         yield "at", time_words(found.next.at_ms)
     if found.worker is not None:
         yield "worked on by", f"{found.worker} (fencing number {document.fence})"
     if found.certificate is not None:
-        yield from _certificate_rows(found.certificate, settings, now_ms)
+        yield from _certificate_rows(found.certificate, names, now_ms)
     yield from _debt_rows(found, now_ms)
 
 
 def _issuance_rows(
-    issuance: Issuance, settings: Settings, now_ms: int
+    issuance: Issuance, names: Mapping[str, str], now_ms: int
 ) -> Iterator[tuple[str, str]]:
     from gateway.certificates.outlook import authority_name
 
@@ -215,12 +195,12 @@ def _issuance_rows(
     yield "kind", "renewal" if issuance.renewal else "first certificate"
     yield "begun", time_and_age(issuance.begun_at_ms, now_ms)
     if issuance.directory_url is not None:
-        yield "authority", authority_name(issuance.directory_url, _names(settings))
+        yield "authority", authority_name(issuance.directory_url, names)
     elif issuance.failed_at:
-        yield "failed at", authority_name(issuance.failed_at, _names(settings))
+        yield "failed at", authority_name(issuance.failed_at, names)
     for url, until_ms in issuance.passed_over.items():
         if until_ms > now_ms:
-            name = authority_name(url, _names(settings))
+            name = authority_name(url, names)
             yield "passed over", f"{name} until {time_words(until_ms)}"
     if issuance.order_url is not None:
         yield "order", issuance.order_url
@@ -248,7 +228,7 @@ def _count_rows(issuance: Issuance) -> Iterator[tuple[str, str]]:
 
 
 def _certificate_rows(
-    certificate: StoredCertificate, settings: Settings, now_ms: int
+    certificate: StoredCertificate, names: Mapping[str, str], now_ms: int
 ) -> Iterator[tuple[str, str]]:
     from gateway.certificates.outlook import authority_name
 
@@ -256,7 +236,7 @@ def _certificate_rows(
     until = time_words(certificate.valid_until_ms)
     left = duration(abs(certificate.valid_until_ms - now_ms))
     yield "certificate", f"serial {certificate.serial}, {certificate.issuer}"
-    yield "from", authority_name(certificate.directory_url, _names(settings))
+    yield "from", authority_name(certificate.directory_url, names)
     yield "valid until", f"{until} ({'in ' + left if is_valid else 'expired ' + left + ' ago'})"
     yield "renewal at", time_words(certificate.renew_at_ms)
     if certificate.window_ms is not None:
@@ -277,7 +257,7 @@ def _debt_rows(found: Outlook, now_ms: int) -> Iterator[tuple[str, str]]:
         yield "owes", f"{debt_words(debt)} (tried {_counted(debt.tries, 'time')}{when})"
 
 
-def view(found: Outlook, settings: Settings) -> dict[str, Any]:
+def view(found: Outlook, names: Mapping[str, str]) -> dict[str, Any]:
     """The same for a program."""
     document, following = found.document, found.next
     return {
@@ -288,8 +268,8 @@ def view(found: Outlook, settings: Settings) -> dict[str, Any]:
         "since": found.since_ms,
         "next": following and {"what": following.what, "at": following.at_ms},
         "worker": found.worker,
-        "issuance": found.issuance and _issuance_view(found.issuance, settings),
-        "certificate": found.certificate and _certificate_view(found.certificate, settings),
+        "issuance": found.issuance and _issuance_view(found.issuance, names),
+        "certificate": found.certificate and _certificate_view(found.certificate, names),
         "debts": [
             {
                 "kind": debt.kind.value,
@@ -305,7 +285,7 @@ def view(found: Outlook, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _issuance_view(issuance: Issuance, settings: Settings) -> dict[str, Any]:
+def _issuance_view(issuance: Issuance, names: Mapping[str, str]) -> dict[str, Any]:
     return {
         "state": issuance.state.value,
         "resume": issuance.resume and issuance.resume.value,
@@ -317,8 +297,8 @@ def _issuance_view(issuance: Issuance, settings: Settings) -> dict[str, Any]:
         "toldUntil": issuance.told_until_ms,
         "failures": issuance.failures,
         "faults": issuance.faults,
-        "authority": _names(settings).get(issuance.directory_url or ""),
-        "failedAt": _names(settings).get(issuance.failed_at or ""),
+        "authority": names.get(issuance.directory_url or ""),
+        "failedAt": names.get(issuance.failed_at or ""),
         "directory": issuance.directory_url,
         "passedOver": dict(issuance.passed_over),
         "order": issuance.order_url,
@@ -327,11 +307,11 @@ def _issuance_view(issuance: Issuance, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _certificate_view(certificate: StoredCertificate, settings: Settings) -> dict[str, Any]:
+def _certificate_view(certificate: StoredCertificate, names: Mapping[str, str]) -> dict[str, Any]:
     return {
         "serial": certificate.serial,
         "issuer": certificate.issuer,
-        "authority": _names(settings).get(certificate.directory_url),
+        "authority": names.get(certificate.directory_url),
         "directory": certificate.directory_url,
         "validFrom": certificate.valid_from_ms,
         "validUntil": certificate.valid_until_ms,
@@ -344,9 +324,7 @@ def _certificate_view(certificate: StoredCertificate, settings: Settings) -> dic
 
 def time_words(at_ms: int) -> str:
     """A time in UTC."""
-    from gateway.certificates.budget import moment
-
-    return moment(at_ms)
+    return rfc3339_moment(at_ms)
 
 
 def _counted(count: int, thing: str) -> str:

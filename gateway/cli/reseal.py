@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 PROGRESS_SECONDS: Final = 1.0
 SHOWN_AT_MOST: Final = 20
-_CANCEL_SECONDS: Final = 0.2
 
 _DONE_WORDS: Final = {"moving": "resealed", "checking": "checked", "looking": "looked at"}
 
@@ -115,6 +114,8 @@ def _resealing(settings: Settings, gateway: Gateway) -> Resealing:
 
 async def _until_signal(work: Coroutine[None, None, None]) -> None:
     """Run until it is done or a signal comes, and then leave it where it is."""
+    from gateway.ending import end
+
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -122,10 +123,7 @@ async def _until_signal(work: Coroutine[None, None, None]) -> None:
     await asyncio.wait({task, signalled}, return_when=asyncio.FIRST_COMPLETED)
     is_done = task.done()
     for each in (signalled, task):
-        # One cancellation may be lost: see `Worker.run`.
-        while not each.done():
-            each.cancel()
-            await asyncio.wait({each}, timeout=_CANCEL_SECONDS)
+        await end(each)
     if is_done:
         task.result()
 

@@ -19,9 +19,11 @@ from gateway.hardening import forbid_dumps
 from gateway.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable
 
     from gateway.config import Settings
+    from gateway.contract.names import Hostname
+    from gateway.wiring import Gateway
 
 REFUSED = 1
 WRONG = 2
@@ -99,6 +101,28 @@ def carry_out(work: Coroutine[Any, Any, _T]) -> _T:
         *(StoreRefused, StoreUnavailable, Unreadable),
     ) as fault:
         end_with(f"{fault}.", REFUSED)
+
+
+def with_gateway(settings: Settings, work: Callable[[Gateway], Awaitable[_T]]) -> _T:
+    """Carry out a command's work on the parts of a process, which are closed after it."""
+    from gateway.wiring import open_gateway
+
+    async def run() -> _T:
+        async with open_gateway(settings) as gateway:
+            return await work(gateway)
+
+    return carry_out(run())
+
+
+def hostname_argument(text: str) -> Hostname:
+    """The HOSTNAME of a command line; ends the command where it is none."""
+    from gateway.contract.hostnames import hostname_fault
+    from gateway.contract.names import Hostname
+
+    fault = hostname_fault(text)
+    if fault is not None:
+        end_with(f"HOSTNAME {fault}", WRONG)
+    return Hostname(text)
 
 
 def cancel_at_sigterm() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
 from typing import Final
 
@@ -48,6 +49,13 @@ def silence_error() -> None:
 def silence_output() -> None:
     """Let standard output go nowhere from now on, with what is still buffered for it."""
     _silence(_STANDARD_OUTPUT)
+
+
+def has_no_reader(descriptor: int) -> bool:
+    """Whether whoever read standard output (1) or error (2) through a pipe has gone."""
+    asked = select.poll()
+    asked.register(descriptor, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in asked.poll(0))
 
 
 def is_of_output(error: BaseException) -> bool:

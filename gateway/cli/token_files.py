@@ -9,6 +9,8 @@ import os
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from gateway.cli.new_files import write_new
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -35,9 +37,5 @@ class TokenFiles:
     def write(self, client_id: str, token: str) -> Path:
         """Write a token to the disk; raises OSError, FileExistsError where there is a file."""
         place = self.place_of(client_id)
-        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{token}\n")
-            file.flush()
-            os.fsync(descriptor)
+        write_new(place, f"{token}\n")
         return place

@@ -56,7 +56,7 @@ class DeadlinePassed(GatewayError):
     attempt came further than connecting.
     """
 
-    def __init__(self, text: str, *, may_have_arrived: bool = True) -> None:
+    def __init__(self, text: str, *, may_have_arrived: bool) -> None:
         super().__init__(text)
         self.may_have_arrived = may_have_arrived
 

@@ -44,7 +44,7 @@ MAX_ANSWER_BYTES: Final = 1_048_576
 IDLE_SECONDS: Final = 60.0
 """How long a connection is kept without a call; the gateway closes it after 75 seconds."""
 
-_PATH: Final = "/typedrequest"
+PATH: Final = "/typedrequest"
 _HEADERS: Final = {
     "Content-Type": "application/json",
     "Accept": "application/json",
@@ -266,17 +266,18 @@ def _endpoint(url: str, *, allow_plain_http: bool) -> httpx.URL:
         raise ValueError(f"{shown} must have a port from 1 to 65535.")
     if parsed.query or parsed.fragment:
         raise ValueError("The gateway's URL must have no user, no query and no fragment.")
-    if parsed.path not in ("", "/", _PATH):
-        raise ValueError(f"{shown} must have no path but {_PATH}.")
-    if parsed.scheme == "http" and not allow_plain_http and not _is_loopback(host):
+    if parsed.path not in ("", "/", PATH):
+        raise ValueError(f"{shown} must have no path but {PATH}.")
+    if parsed.scheme == "http" and not allow_plain_http and not is_loopback(host):
         raise ValueError(
             f"{shown} would send the token unencrypted to another machine: use https, or allow it "
             "(allow_plain_http; --allow-plain-http on the command line)."
         )
-    return parsed.copy_with(path=_PATH)
+    return parsed.copy_with(path=PATH)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a URL's host is this machine, to which a token may be sent unencrypted."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
