@@ -12,7 +12,7 @@ Every change is a compare-and-swap of the whole hash by its version.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import structlog
 
@@ -34,6 +34,8 @@ SEALED_FIELDS: Final = (KEY_FIELD, NEXT_KEY_FIELD)
 _URL_FIELD: Final = "url"
 _VERSION_FIELD: Final = "version"
 _MOST_ATTEMPTS: Final = 20
+
+_T = TypeVar("_T")
 
 _log = structlog.get_logger(__name__)
 
@@ -154,9 +156,9 @@ class RedisAccountStore:
         May be repeated and run beside everything else. Raises `SealBroken` for a value that does
         not open; the others were moved.
         """
-        for _ in range(_MOST_ATTEMPTS):
-            fields = await self._store.fields(self._key)
-            moved: dict[str, str | None] = {}
+
+        def moved(fields: Mapping[str, str]) -> tuple[dict[str, str | None], SealBroken | None]:
+            change: dict[str, str | None] = {}
             broken: SealBroken | None = None
             for name in SEALED_FIELDS:
                 try:
@@ -165,13 +167,13 @@ class RedisAccountStore:
                     broken = fault
                 else:
                     if sealed != fields.get(name):
-                        moved[name] = sealed
-            if moved and not await self._commit(fields, moved):
-                continue
-            if broken is not None:
-                raise broken
-            return len(moved)
-        raise StoreUnavailable("the stored account keeps changing")
+                        change[name] = sealed
+            return change, broken
+
+        change, broken = await self._swap(moved)
+        if broken is not None:
+            raise broken
+        return len(change)
 
     def _resealed(self, sealed: str | None) -> str | None:
         if sealed is None:
@@ -216,16 +218,31 @@ class RedisAccountStore:
         self, decide: Callable[[StoredAccount | None], dict[str, str | None] | None]
     ) -> StoredAccount | None:
         """Carry out what `decide` makes of the account; returns what is stored afterwards."""
-        for _ in range(_MOST_ATTEMPTS):
-            fields = await self._store.fields(self._key)
+
+        def decided(
+            fields: Mapping[str, str],
+        ) -> tuple[dict[str, str | None], StoredAccount | None]:
             account = self._read(fields)
             change = decide(account)
             if change is None:
-                return account
-            if await self._commit(fields, change):
-                # Only ever what was committed: another process may have changed it since.
-                merged = {**fields, **change}
-                return self._read({name: text for name, text in merged.items() if text is not None})
+                return {}, account
+            # Only ever what is committed: another process may change it afterwards.
+            merged = {**fields, **change}
+            left = {name: text for name, text in merged.items() if text is not None}
+            return change, self._read(left)
+
+        _, account = await self._swap(decided)
+        return account
+
+    async def _swap(
+        self, decide: Callable[[Mapping[str, str]], tuple[dict[str, str | None], _T]]
+    ) -> tuple[dict[str, str | None], _T]:
+        """Commit the change that `decide` makes of the fields, if any; returns its last answer."""
+        for _ in range(_MOST_ATTEMPTS):
+            fields = await self._store.fields(self._key)
+            change, answer = decide(fields)
+            if not change or await self._commit(fields, change):
+                return change, answer
         raise StoreUnavailable("the stored account keeps changing")
 
     async def _commit(self, fields: Mapping[str, str], change: Mapping[str, str | None]) -> bool:

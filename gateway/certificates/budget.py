@@ -15,10 +15,11 @@ Called by `certificates.ledger`, which keeps the buckets in Redis.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final
+
+from gateway.moments import rfc3339_moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -148,7 +149,7 @@ class Short:
         """Which figure holds the order and until when, in words for whoever asked for it."""
         bucket = self.claim.bucket
         # Of all who are held until then, the first to come gets what is free.
-        end = f"the order is placed at the earliest at {moment(self.until_ms)}"
+        end = f"the order is placed at the earliest at {rfc3339_moment(self.until_ms)}"
         what = _described(bucket)
         if bucket.limit is Limit.FAILED_VALIDATIONS:
             return f"{what}; {end}"
@@ -240,11 +241,6 @@ def decide(
         for claim in wanted
         if claim.spends
     }
-
-
-def moment(at_ms: int) -> str:
-    """A time for a person, RFC 3339 in UTC, rounded up to the second: never too early."""
-    return datetime.fromtimestamp(-(-at_ms // 1000), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _orders(budget: Budget) -> Bucket:

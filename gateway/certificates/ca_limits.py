@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from gateway.certificates.domains import registered_domain
+from gateway.dns.names import CHALLENGE_LABEL
 
 
 class Reach(StrEnum):
@@ -45,7 +46,7 @@ _ACCOUNT: Final = re.compile(
 )
 """Words for what all hostnames share, also where the refused one is named beside them."""
 
-_CHALLENGE_LABEL: Final = "_acme-challenge."
+_CHALLENGE_PREFIX: Final = f"{CHALLENGE_LABEL}."
 
 
 def scope_of(ca_words: str, hostname: str) -> Scope:
@@ -56,7 +57,7 @@ def scope_of(ca_words: str, hostname: str) -> Scope:
     # A label of a hostname may be such a word too.
     if _ACCOUNT.search(_NAME.sub(" ", words)):
         return Scope(Reach.ACCOUNT)
-    names = (name.removeprefix(_CHALLENGE_LABEL) for name in _NAME.findall(words))
+    names = (name.removeprefix(_CHALLENGE_PREFIX) for name in _NAME.findall(words))
     named = [name for name in names if name in ancestry(hostname)]
     if not named:
         return Scope(Reach.ACCOUNT)

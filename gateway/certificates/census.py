@@ -1,8 +1,8 @@
 """The census: what all hostnames together come to, for the figures of `http.metrics`.
 
 Responsible for which figures there are and how a hostname counts in them. Pure: `Tally` is fed one
-document's fields after the other, and of each field only what is counted is looked at. A document
-that this release cannot read is counted as such and stops nothing.
+document after the other, and of each field only what is counted is looked at. A document that this
+release cannot read is counted as such and stops nothing.
 Must not: read Redis; `certificates.enumerator` does, and keeps the result there.
 """
 
@@ -19,10 +19,12 @@ from gateway.certificates.states import DebtKind, State
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gateway.store.documents import Document
+
 COUNTED_FIELDS: Final = (
     *("version", "holder", "record", "claim", "certificate", "issuance", "debts"),
 )
-"""The fields of a document that `Tally.add` takes."""
+"""The fields of a document that `Tally.add` looks at."""
 
 _DAY_MS: Final = 86_400_000
 _DAYS: Final = (0, 1, 3, 7, 14, 30, 60)
@@ -109,19 +111,16 @@ class Tally:
         self._earliest_end_ms: int | None = None
         self._oldest_issuance_ms: int | None = None
 
-    def add(self, found: Mapping[str, str] | None, *, is_readable: bool = True) -> None:
-        """Count one document by its `COUNTED_FIELDS`; None is something else in its place.
+    def add(self, document: Document | None) -> None:
+        """Count one document by its `COUNTED_FIELDS`; None is one that cannot be read.
 
         One without a version was dropped since its name was read, and is not counted.
-        `is_readable` is what those say who read all of it: what is not counted may be unreadable.
         """
-        if found is not None and "version" not in found:
+        if document is not None and not document.version:
             return
         self._seen["documents"] += 1
         try:
-            if not is_readable:
-                raise ValueError
-            self._add(found)
+            self._add(document)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             self._seen["unreadable"] += 1
 
@@ -143,13 +142,12 @@ class Tally:
             debts=self._debts,
         )
 
-    def _add(self, found: Mapping[str, str] | None) -> None:
-        if found is None:
+    def _add(self, document: Document | None) -> None:
+        if document is None:
             raise TypeError
         # All that may be unreadable comes first: a document counts in its figures, or in none.
-        issuance = _table(found.get("issuance"))
-        certificate = _table(found.get("certificate"))
-        debts = [DebtKind(debt["kind"]) for debt in json.loads(found.get("debts", "[]"))]
+        issuance, certificate = document.issuance, document.certificate
+        debts = [DebtKind(debt["kind"]) for debt in document.debts]
         state = None if issuance is None else State(issuance["state"])
         since_ms = None if issuance is None else _since_ms(issuance)
         times = None if certificate is None else _times(certificate)
@@ -158,11 +156,12 @@ class Tally:
             self._oldest_issuance_ms = _earlier(self._oldest_issuance_ms, since_ms)
         if times is not None:
             barred = issuance is not None and issuance.get("barred") is True
-            self._add_certificate(*times, renews="holder" in found and not barred)
+            renews = document.holder is not None and not barred
+            self._add_certificate(*times, renews=renews)
         for kind in debts:
             self._debts[kind.value] += 1
-        self._seen["records"] += "record" in found
-        self._seen["claims"] += "claim" in found
+        self._seen["records"] += document.record is not None
+        self._seen["claims"] += document.claim is not None
 
     def _add_certificate(self, from_ms: int, until_ms: int, renew_ms: int, *, renews: bool) -> None:
         left_ms = until_ms - self._now_ms
@@ -173,13 +172,6 @@ class Tally:
             self._seen["renewals_due"] += 1
             near_ms = from_ms + (until_ms - from_ms) * _NEAR_END_TENTH // 10
             self._seen["near_end"] += near_ms <= self._now_ms
-
-
-def _table(text: str | None) -> dict[str, Any] | None:
-    found = None if text is None else json.loads(text)
-    if found is not None and not isinstance(found, dict):
-        raise TypeError
-    return found
 
 
 def _times(certificate: Mapping[str, Any]) -> tuple[int, int, int]:

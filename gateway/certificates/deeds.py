@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.certificates.budget import moment
+from gateway.moments import rfc3339_moment
 from gateway.store.deeds import Action, Deed
 
 if TYPE_CHECKING:
@@ -13,14 +13,12 @@ if TYPE_CHECKING:
 
 
 def of_issued(document: Document, certificate: StoredCertificate, *, renewal: bool) -> Deed:
-    """A certificate issued or renewed, of the ownership that the document names."""
-    until = moment(certificate.valid_until_ms)
-    return Deed(
+    """A certificate issued or renewed."""
+    until = rfc3339_moment(certificate.valid_until_ms)
+    return _deed(
+        document,
         Action.CERTIFICATE_RENEWED if renewal else Action.CERTIFICATE_ISSUED,
         "issued",
-        hostname=document.hostname,
-        client_id=document.holder.client_id if document.holder else None,
-        app_id=document.holder.app_id if document.holder else None,
         after=f"certificate {certificate.serial}, until {until}",
         detail=f"issuance {certificate.issuance_id} at {certificate.directory_url}",
     )
@@ -29,11 +27,25 @@ def of_issued(document: Document, certificate: StoredCertificate, *, renewal: bo
 def of_failed(document: Document, issuance: Issuance) -> Deed:
     """An order that came to nothing."""
     authority = issuance.directory_url or issuance.failed_at
-    return Deed(
+    return _deed(
+        document,
         Action.CERTIFICATE_FAILED,
         "issuance-failed" if issuance.reason is None else issuance.reason.value,
-        hostname=document.hostname,
-        client_id=document.holder.client_id if document.holder else None,
-        app_id=document.holder.app_id if document.holder else None,
         detail=f"at {authority or 'no authority'}: {issuance.message or 'no reason was given'}",
+    )
+
+
+def _deed(
+    document: Document, action: Action, outcome: str, *, detail: str, after: str | None = None
+) -> Deed:
+    """Of the ownership that the document names."""
+    holder = document.holder
+    return Deed(
+        action,
+        outcome,
+        hostname=document.hostname,
+        client_id=None if holder is None else holder.client_id,
+        app_id=None if holder is None else holder.app_id,
+        after=after,
+        detail=detail,
     )

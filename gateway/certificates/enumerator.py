@@ -112,11 +112,12 @@ class Enumerator:
         hosts = [keys.host_key(hostname) for hostname in page]
         each_found = await self._store.some_fields_of_each(hosts, COUNTED_FIELDS)
         for hostname, found in zip(page, each_found, strict=True):
-            tally.add(found, is_readable=self._is_readable(hostname, found))
+            tally.add(None if found is None else self._read(hostname, found))
 
-    def _is_readable(self, hostname: Hostname, found: dict[str, str] | None) -> bool:
+    def _read(self, hostname: Hostname, found: dict[str, str]) -> Document | None:
         try:
-            self._require_readable(as_document(hostname, found or {}))
+            document = as_document(hostname, found)
+            self._require_readable(document)
         except Unreadable:
-            return False
-        return True
+            return None
+        return document

@@ -30,12 +30,12 @@ from gateway.certificates.budget import (
     claims,
     decide,
     failed_validations,
-    moment,
     returns,
 )
 from gateway.certificates.ca_limits import Reach, ancestry, scope_of
 from gateway.certificates.domains import registered_domain
 from gateway.certificates.ledger_values import StoredHold, Values, written_figure, written_hold
+from gateway.moments import rfc3339_moment
 from gateway.store import keys
 from gateway.store.connection import StoreRefused, StoreUnavailable, Swap
 from gateway.store.documents import Contended
@@ -331,7 +331,7 @@ class Ledger:
 
     def _told(self, hold: Hold, hostname: str) -> Held:
         """A hold in words for the client of `hostname`, who must not learn of another's names."""
-        until = moment(hold.until_ms)
+        until = rfc3339_moment(hold.until_ms)
         if hold.by is HeldBy.SUSPENDED:
             # By whosever order it was found out: the CA's words may be about that one.
             return Held(hold.until_ms, f"{self.name} is left alone until {until}", hold.by)

@@ -25,7 +25,7 @@ class StoredFigure(NamedTuple):
     """A figure as it is stored: when it is unused again, and after how long each one comes back."""
 
     full_ms: int
-    interval_ms: int | None
+    interval_ms: int
 
 
 class StoredHold(NamedTuple):
@@ -52,10 +52,10 @@ class Values:
         read: StoredFigure | None = self._read(key, stored, _figure_in)
         if read is None or not self._is_near(key, read.full_ms, now_ms):
             return None
-        if read.interval_ms in (None, interval_ms) or interval_ms == 0:
+        if interval_ms in (read.interval_ms, 0):
             return read.full_ms
         left_ms = max(0, read.full_ms - now_ms)
-        return now_ms + -(-left_ms * interval_ms // (read.interval_ms or interval_ms))
+        return now_ms + -(-left_ms * interval_ms // read.interval_ms)
 
     def hold(self, key: str, stored: str | None, now_ms: int) -> StoredHold | None:
         """A hold that is not over."""
@@ -102,10 +102,10 @@ def written_hold(hold: StoredHold) -> str:
 
 def _figure_in(stored: str) -> StoredFigure:
     full, _, interval = stored.partition("/")
-    interval_ms = int(interval) if interval else None
-    if interval_ms is not None and interval_ms <= 0:
+    read = StoredFigure(int(full), int(interval))
+    if read.interval_ms <= 0:
         raise ValueError("interval")
-    return StoredFigure(int(full), interval_ms)
+    return read
 
 
 def _hold_in(stored: str) -> StoredHold:

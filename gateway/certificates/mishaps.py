@@ -93,13 +93,6 @@ def authorities_held(issuance: Issuance, event: events.AuthoritiesHeld, moment: 
     return Step(replace(waiting, faults=issuance.faults, told_until_ms=event.until_ms + spread_ms))
 
 
-def refused(issuance: Issuance, message: str, moment: Moment, *, elsewhere: bool) -> Step:
-    """The CA will not issue for this hostname: another may, else much later."""
-    if elsewhere:
-        return go_elsewhere(issuance, moment, moment.now_ms + LONGEST_FAILURE_MS)
-    return fail(issuance, moment, Reason.AUTHORITY_REFUSED, message)
-
-
 def zone_failed(issuance: Issuance, event: events.ZoneFailed, moment: Moment) -> Step:
     """The challenge could not be placed."""
     if event.retry_after_seconds is None:
@@ -185,8 +178,11 @@ def _not_configured(issuance: Issuance, event: events.AuthorityFailed, moment: M
     return wait(issuance, moment, Reason.AUTHORITY_UNAVAILABLE, event.detail, pause_ms)
 
 
-def _refused_by(issuance: Issuance, event: events.AuthorityFailed, moment: Moment) -> Step:
-    return refused(issuance, event.detail, moment, elsewhere=event.elsewhere)
+def _refused(issuance: Issuance, event: events.AuthorityFailed, moment: Moment) -> Step:
+    """The CA will not issue for this hostname: another may, else much later."""
+    if event.elsewhere:
+        return go_elsewhere(issuance, moment, moment.now_ms + LONGEST_FAILURE_MS)
+    return fail(issuance, moment, Reason.AUTHORITY_REFUSED, event.detail)
 
 
 def _not_ready(issuance: Issuance, event: events.AuthorityFailed, moment: Moment) -> Step:
@@ -218,7 +214,7 @@ _BY_KIND: Final[dict[FaultKind, Callable[..., Step]]] = {
     FaultKind.UNREACHABLE: _authority_away,
     FaultKind.SERVER_ERROR: _authority_away,
     FaultKind.RATE_LIMITED: _rate_limited,
-    FaultKind.REFUSED: _refused_by,
+    FaultKind.REFUSED: _refused,
     FaultKind.ACCOUNT_MISSING: _gone,
     FaultKind.ACCOUNT_REFUSED: _account_refused,
     FaultKind.GONE: _gone,

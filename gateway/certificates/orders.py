@@ -42,7 +42,6 @@ class AuthorizationView:
     hostname: str
     status: str
     challenge_url: str | None = None
-    challenge_status: str | None = None
     txt_value: str | None = None
     problem: str | None = None
     retry_after_seconds: float | None = None

@@ -69,7 +69,8 @@ class Questions:
             if name is not None:
                 # Until its directory says otherwise, which may be away just now.
                 is_offered = True
-                is_offered, info = await self._ask(authority, name)
+                info = await self._ask(authority, name)
+                is_offered = info is not None
         except AuthorityFault as fault:
             told_seconds = fault.retry_after_seconds
             _log.info("no renewal information", serial=certificate.serial, detail=fault.detail)
@@ -78,17 +79,15 @@ class Questions:
             certificate, info, moment, is_offered=is_offered, retry_after_seconds=told_seconds
         )
 
-    async def _ask(self, authority: Authority, name: str) -> tuple[bool, RenewalInfo | None]:
-        """Whether the authority gives renewal information, and what it says."""
+    async def _ask(self, authority: Authority, name: str) -> RenewalInfo | None:
+        """What the authority says, None when it gives no renewal information."""
         url = authority.directory_url
         async with self._turns[url]:
             if self._now_ms() < self._left_alone_until_ms.get(url, 0):
                 raise AuthorityFault(FaultKind.UNREACHABLE, "it did not answer another question")
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
-                    if not await authority.offers_renewal_info():
-                        return False, None
-                    return True, await authority.renewal_info(name)
+                    return await authority.renewal_info(name)
             except TimeoutError:
                 self._left_alone_until_ms[url] = self._now_ms() + LEFT_ALONE_MS
                 raise AuthorityFault(FaultKind.UNREACHABLE, "no answer in time") from None

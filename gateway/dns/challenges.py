@@ -28,7 +28,7 @@ from gateway.dns.errors import (
     ServerRefused,
 )
 from gateway.dns.exchange import Exchange, Over
-from gateway.dns.names import to_name, to_text, upwards
+from gateway.dns.names import CHALLENGE_LABEL, to_name, to_text, upwards
 from gateway.dns.observe import Observation, observe
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.plan import Plan
@@ -57,7 +57,7 @@ PINS = 2
 """Fewer than for records: a challenge lives for a minute, and so do most values beside it."""
 
 LONGEST_NAME = 253
-_PREFIX = "_acme-challenge."
+_PREFIX = f"{CHALLENGE_LABEL}."
 
 
 @dataclass(frozen=True, slots=True)

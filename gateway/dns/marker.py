@@ -74,8 +74,9 @@ class Markers:
         """Has it the version and the form that `sign` gives to markers?"""
         return _FORM.fullmatch(text) is not None
 
-    def knows(self, key_id: str) -> bool:
-        """Is there a key of this id, whatever its secret?"""
+    def knows_key_of(self, text: str) -> bool:
+        """Is it well-formed, and is there a key of the id that it names, whatever its secret?"""
+        key_id = self.key_id_of(text)
         return any(key.key_id == key_id for key in self._keys)
 
     @staticmethod

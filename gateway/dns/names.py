@@ -5,9 +5,13 @@ name to its zone's apex. Must not judge hostnames: that is the contract's. Used 
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import dns.exception
 import dns.name
+
+CHALLENGE_LABEL: Final = "_acme-challenge"
+"""The label before a hostname that makes the name of its challenge record (RFC 8555, 8.4)."""
 
 
 def to_name(text: str) -> dns.name.Name:

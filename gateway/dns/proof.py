@@ -87,9 +87,15 @@ def find_marks(
     )
 
 
+def marker_texts(observed: Observation) -> list[str]:
+    """Every marker at the name: of any owner, key or version, intact or not."""
+    texts = (txt_text(rdata) or "" for rdata in _texts(observed))
+    return [text for text in texts if Markers.is_marker(text)]
+
+
 def is_marked(observed: Observation) -> bool:
     """Does the name carry a marker of any owner, intact or not?"""
-    return any(Markers.is_marker(txt_text(rdata) or "") for rdata in _texts(observed))
+    return bool(marker_texts(observed))
 
 
 def _proofs(

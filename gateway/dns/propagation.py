@@ -48,11 +48,6 @@ class Look:
     lagging: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
 
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """All that don't answer the value with authority; () is done."""
-        return self.lagging + self.silent
-
 
 class _Sight(Enum):
     SEEN = "the value is there"

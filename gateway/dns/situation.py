@@ -28,9 +28,9 @@ from gateway.dns.observe import Observation, observe
 from gateway.dns.outcome import FoundRecord
 from gateway.dns.owner import Owner
 from gateway.dns.primaries import at_a_primary
-from gateway.dns.proof import find_marks
+from gateway.dns.proof import find_marks, marker_texts
 from gateway.dns.questions import ask_primary, make_query
-from gateway.dns.records import TXT, address_value, found_records, txt_text
+from gateway.dns.records import address_value, found_records
 from gateway.dns.update import NameFree, send_update
 from gateway.dns.zones import Endpoint, Zone, Zones
 
@@ -184,15 +184,10 @@ def markers_seen(
     known: Collection[DnsRecord | None] = (),
 ) -> tuple[MarkerSeen, ...]:
     """Every marker at a name, each judged by itself, for a record seen or `known`."""
-    texts = observed.rrset(TXT)
-    if texts is None:
-        return ()
-    seen: dict[str, MarkerSeen] = {}
-    for text in filter(markers.is_marker, (txt_text(rdata) or "" for rdata in texts.rdatas)):
-        key_id = markers.key_id_of(text)
-        seen[text] = MarkerSeen(
-            text, key_id, markers.is_well_formed(text) and markers.knows(key_id)
-        )
+    seen = {
+        text: MarkerSeen(text, markers.key_id_of(text), markers.knows_key_of(text))
+        for text in marker_texts(observed)
+    }
     for owner in owners:
         for mark in find_marks(observed, owner, markers, known):
             there = observed.rrset(RdataType.from_text(mark.type))

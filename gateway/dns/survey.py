@@ -12,24 +12,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-import dns.name
 from dns.rcode import Rcode
 
 from gateway.contract import DnsRecord
 from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
 from gateway.contract.names import Hostname
-from gateway.dns.errors import DnsFault, Misplaced
+from gateway.dns.challenges import challenge_name
+from gateway.dns.errors import ChallengeUnavailable, DnsFault, Misplaced
 from gateway.dns.exchange import Exchange
 from gateway.dns.marker import Markers
-from gateway.dns.names import to_name
+from gateway.dns.names import to_name, to_text
 from gateway.dns.observe import Observation, observe
 from gateway.dns.outcome import FoundRecord, OutcomeKind
 from gateway.dns.owner import Owner
 from gateway.dns.plan import Plan, decide_confirm
-from gateway.dns.proof import Ours, find_ours
+from gateway.dns.proof import Ours, find_ours, marker_texts
 from gateway.dns.records import ADDRESS_TYPES, TXT, A, address_value, found_records, txt_text
 from gateway.dns.settle import settle
-from gateway.dns.transfer import CHALLENGE_LABEL, Challenge, Contents, read_zone
+from gateway.dns.transfer import Challenge, Contents, read_zone
 from gateway.dns.zones import Zone, Zones
 
 
@@ -135,14 +135,15 @@ class Surveyor:
         Raises: DnsFault.
         """
         try:
-            name = dns.name.Name((CHALLENGE_LABEL, *to_name(hostname).labels))
-        except dns.name.NameTooLong:
+            name = challenge_name(hostname)
+        except ChallengeUnavailable:
             return ()
         if self._zones.holding(name) != zone:
             return ()
         observed = await observe(self._exchange, zone, name, deadline=deadline)
-        text_name = name.to_text(omit_final_dot=True)
-        return tuple(Challenge(text_name, text) for text in _texts(observed))
+        rrset = observed.rrset(TXT)
+        texts = (txt_text(rdata) for rdata in (rrset.rdatas if rrset else ()))
+        return tuple(Challenge(to_text(name), text) for text in texts if text is not None)
 
 
 def judge_marks(
@@ -152,9 +153,10 @@ def judge_marks(
     remembered: Remembered | None = None,
 ) -> Sight:
     """What the markers at a name prove, and for whom."""
-    marks = [text for text in _texts(observed) if Markers.is_marker(text)]
+    marks = marker_texts(observed)
     found = found_records(observed.name, observed.rrsets)
-    key_ids = tuple(sorted({Markers.key_id_of(text) for text in marks if _is_whole(text)}))
+    whole = filter(Markers.is_well_formed, marks)
+    key_ids = tuple(sorted({Markers.key_id_of(text) for text in whole}))
     if not marks:
         return Sight(Verdict.UNMARKED, found=found)
     proofs = _proofs(observed, markers, candidates, remembered)
@@ -222,28 +224,13 @@ def _may_be_anothers(observed: Observation, markers: Markers, proofs: dict[Owner
     if all(rrset in addresses for rrset in observed.rrsets if rrset.rdtype in ADDRESS_TYPES):
         return False
     proven = {txt_text(rdata) for ours in proofs.values() for rdata in ours.markers}
-    return any(
-        _is_whole(text) and markers.knows(Markers.key_id_of(text))
-        for text in _texts(observed)
-        if text not in proven
-    )
+    return any(markers.knows_key_of(text) for text in marker_texts(observed) if text not in proven)
 
 
 def _unproven(observed: Observation, markers: Markers, marks: list[str]) -> Verdict:
     """Of several markers, what the best of them is."""
-    whole = [text for text in marks if _is_whole(text)]
-    if not whole:
+    if not any(map(Markers.is_well_formed, marks)):
         return Verdict.MALFORMED
-    if not any(markers.knows(Markers.key_id_of(text)) for text in whole):
+    if not any(map(markers.knows_key_of, marks)):
         return Verdict.UNKNOWN_KEY
     return Verdict.UNPROVEN if observed.has(*ADDRESS_TYPES) else Verdict.ADDRESS_GONE
-
-
-def _is_whole(text: str) -> bool:
-    return Markers.is_well_formed(text)
-
-
-def _texts(observed: Observation) -> list[str]:
-    rrset = observed.rrset(TXT)
-    texts = (txt_text(rdata) for rdata in (rrset.rdatas if rrset else ()))
-    return [text for text in texts if text is not None]

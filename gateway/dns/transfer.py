@@ -33,13 +33,12 @@ from gateway.dns.errors import (
 )
 from gateway.dns.exchange import Exchange
 from gateway.dns.marker import Markers
-from gateway.dns.names import to_text
+from gateway.dns.names import CHALLENGE_LABEL, to_text
 from gateway.dns.records import TXT, txt_text
 from gateway.dns.replies import Peer, read_reply
 from gateway.dns.transport import why_not_taken
 from gateway.dns.zones import Zone
 
-CHALLENGE_LABEL = b"_acme-challenge"
 _MOST_UNSIGNED = 99
 """How many messages in a row may rely on the next one's signature (RFC 8945, 5.3.1)."""
 
@@ -240,15 +239,16 @@ class _Collected:
                 raise ReplyInvalid(f"The {peer} sent a transfer that begins without an SOA.")
             self.records += len(rrset)
             if rrset.rdtype == TXT:
-                self._take_texts(to_text(rrset.name), rrset.name.labels[0].lower(), rrset)
+                self._take_texts(to_text(rrset.name), rrset)
         return False
 
-    def _take_texts(self, name: str, label: bytes, rdatas: dns.rdataset.Rdataset) -> None:
+    def _take_texts(self, name: str, rdatas: dns.rdataset.Rdataset) -> None:
+        is_challenge = name.partition(".")[0] == CHALLENGE_LABEL
         for rdata in rdatas:
             text = txt_text(rdata)
             if text is not None and Markers.is_marker(text):
                 self.marked.add(name)
-            elif text is not None and label == CHALLENGE_LABEL:
+            elif text is not None and is_challenge:
                 self.challenges.add(Challenge(name, text))
 
     def contents(self) -> Contents:

@@ -116,8 +116,7 @@ class Account:
         stored = await self._load()
         if stored is None:
             return None
-        signer = load_signer(stored.key_pem, stored.url)
-        return AccountView(stored.url, signer.key_type, signer.thumbprint)
+        return _view(load_signer(stored.key_pem, stored.url))
 
     async def describe(self) -> AccountView:
         """Read the account at the CA (a POST-as-GET of its URL)."""
@@ -142,7 +141,7 @@ class Account:
             raise AuthorityFault(FaultKind.REFUSED, detail)
         async with self._lock:
             self._signer = signer = await self._replaced()
-        return AccountView(signer.account_url, signer.key_type, signer.thumbprint)
+        return _view(signer)
 
     # What is stored, and who signs.
 
@@ -296,7 +295,7 @@ class Account:
                 if fault.kind is FaultKind.ACCOUNT_MISSING:
                     await self._forget_locked(old)
                 raise
-        return AccountView(signer.account_url, signer.key_type, signer.thumbprint)
+        return _view(signer)
 
     async def _promoted(self, next_key_pem: bytes, following: Signer) -> Signer:
         url = following.account_url
@@ -390,3 +389,7 @@ def _is_of_the_account(fault: AuthorityFault) -> bool:
 
 def _missing() -> AuthorityFault:
     return AuthorityFault(FaultKind.ACCOUNT_MISSING, "no account is registered yet")
+
+
+def _view(signer: Signer) -> AccountView:
+    return AccountView(signer.account_url, signer.key_type, signer.thumbprint)

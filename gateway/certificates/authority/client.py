@@ -10,7 +10,7 @@ Called by the issuance worker, by readiness, by `gateway check` and `gateway acc
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -49,7 +49,10 @@ def _utc_now() -> datetime:
 
 
 CALLS_AT_ONCE: Final = 16
-"""How many calls one process makes to one CA at a time: a slow CA takes seconds for each."""
+"""How many calls one process makes to one CA at a time: a slow CA takes seconds for each.
+
+It bounds the connections to it too.
+"""
 
 
 class Authority:
@@ -68,36 +71,24 @@ class Authority:
     operator has `replace_account` called. Its key is kept until then.
     """
 
-    def __init__(
-        self,
-        settings: AuthoritySettings,
-        account_store: AccountStore,
-        threads: int = CALLS_AT_ONCE,
-        *,
-        now_utc: Callable[[], datetime] = _utc_now,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Make no call yet. Raises ValueError when the CA bundle can't be read.
-
-        `threads` bounds the calls to this CA that are under way at once, and the connections to it.
-        """
+    def __init__(self, settings: AuthoritySettings, account_store: AccountStore) -> None:
+        """Make no call yet. Raises ValueError when the CA bundle can't be read."""
         self._settings = settings
-        self._now_utc = now_utc
         self._network = Network(
             user_agent=settings.user_agent,
             ca_bundle=settings.ca_bundle,
-            connections=threads,
-            monotonic=monotonic,
+            connections=CALLS_AT_ONCE,
+            monotonic=time.monotonic,
         )
         self._caller = Caller(
             self._network,
             settings.directory_url,
             name=settings.name,
             origins=settings.origins,
-            now_utc=now_utc,
-            monotonic=monotonic,
+            now_utc=_utc_now,
+            monotonic=time.monotonic,
         )
-        self._threads = Threads(threads)
+        self._threads = Threads(CALLS_AT_ONCE)
         # One reason may concern every certificate that there is.
         self._explanations: deque[str] = deque(maxlen=MAX_EXPLANATIONS)
         self._account = Account(settings, account_store, self._caller, self._threads)
@@ -174,17 +165,17 @@ class Authority:
             wanted["profile"] = self._settings.profile
         reply = await self._signed(Operation.NEW_ORDER, None, json.dumps(wanted).encode())
         url = reading.new_location(Operation.NEW_ORDER, reply)
-        return reading.read_order(Operation.NEW_ORDER, reply, url, self._now_utc())
+        return reading.read_order(Operation.NEW_ORDER, reply, url, _utc_now())
 
     async def read_order(self, url: str) -> OrderView:
         """Read an order as it is now."""
         reply = await self._signed(Operation.READ_ORDER, url, b"")
-        return reading.read_order(Operation.READ_ORDER, reply, url, self._now_utc())
+        return reading.read_order(Operation.READ_ORDER, reply, url, _utc_now())
 
     async def read_authorization(self, url: str) -> AuthorizationView:
         """Read an authorization as it is now."""
         reply, signer = await self._account.call(Operation.READ_AUTHORIZATION, url, b"")
-        return reading.read_authorization(reply, url, signer, self._now_utc())
+        return reading.read_authorization(reply, url, signer, _utc_now())
 
     async def answer_challenge(self, challenge_url: str, key_thumbprint: str | None) -> None:
         """Tell the CA to validate now. The authorization says how it went, later.
@@ -214,7 +205,7 @@ class Authority:
         reply = await self._threads.run(
             lambda: self._caller.get(Operation.RENEWAL_INFO, url), may_be_left=True
         )
-        info = reading.read_renewal_info(reply, self._now_utc())
+        info = reading.read_renewal_info(reply, _utc_now())
         self._pass_on(info, renewal_id)
         return info
 
@@ -224,7 +215,7 @@ class Authority:
         payload: str = messages.CertificateRequest(csr=csr).json_dumps()
         reply = await self._signed(Operation.FINALIZE, finalize_url, payload.encode())
         url = reply.headers.get("location", "")
-        return reading.read_order(Operation.FINALIZE, reply, url, self._now_utc())
+        return reading.read_order(Operation.FINALIZE, reply, url, _utc_now())
 
     async def fetch_certificate(self, url: str) -> str:
         """Answer the issued chain as the CA sends it, PEM, unchecked (see `check_certificate`).

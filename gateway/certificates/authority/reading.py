@@ -91,7 +91,6 @@ def read_authorization(
         hostname=_cleaned(hostname),
         status=_status(operation, body, _AUTHORIZATION_STATUSES),
         challenge_url=_url(operation, usable.get("url"), "challenge") if usable else None,
-        challenge_status=one_line(str(usable.get("status", "pending"))) if usable else None,
         txt_value=signer.txt_value(str(usable["token"])) if usable else None,
         problem=problems[0].told(_secrets(challenges, signer)) if problems else None,
         retry_after_seconds=reply.retry_after_seconds(now_utc),
