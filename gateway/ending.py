@@ -1,16 +1,17 @@
-"""Within how long a process ends that is to stop: one budget for all that has to be wound up.
+"""How a task ends, and within how long a process that is to stop: one budget for all of it.
 
 Whatever hangs then (a thread, a disk, Redis, the event loop), the process is gone when the budget
-is: whoever has asked for the stop kills soon after, and counts that as a crash. Called by
-`gateway.running`.
+is: whoever has asked for the stop kills soon after, and counts that as a crash. The budget is of
+`gateway.running`; whatever of the server has a task of its own ends it with `end`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -26,9 +27,18 @@ KEPT_SECONDS: Final = 0.3
 CUT_SHORT: Final = 1
 """The exit code of a process that did not end by itself."""
 
+CANCEL_SECONDS: Final = 0.2
+
 _SAYING_SECONDS: Final = 0.1
 
 _log = structlog.get_logger(__name__)
+
+
+async def end(task: asyncio.Task[Any]) -> None:
+    """Cancel a task until it has ended: one cancellation may be lost (see `Worker.run`)."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=CANCEL_SECONDS)
 
 
 class Budget:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from gateway.configured import build_bounds
+from gateway.ending import end
 from gateway.figures import look_after
 from gateway.http.app import build_app
 from gateway.http.entrance import Entrance
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from gateway.http.switch import Turn
     from gateway.listening import Listener
     from gateway.wiring import Gateway
-
-CANCEL_SECONDS: Final = 0.2
 
 STEPS_SECONDS: Final = 60.0
 """How long a former generation's steps may take; a call to an authority is bounded by 30."""
@@ -57,13 +56,6 @@ class Roles:
     def works_under(self, settings: Settings) -> bool:
         """Whether there is a worker in this process."""
         return self.works and (settings.worker.enabled or not self.serves_http)
-
-
-async def end(task: asyncio.Task[Any]) -> None:
-    """Cancel a task until it has ended: one cancellation may be lost (see `Worker.run`)."""
-    while not task.done():
-        task.cancel()
-        await asyncio.wait({task}, timeout=CANCEL_SECONDS)
 
 
 class Generation:
@@ -236,7 +228,7 @@ class _Parts:
         return cls(
             gateway,
             monitor,
-            build_app(gateway.calls, HealthPages(monitor), entrance),
+            build_app(gateway.calls, HealthPages(lambda: monitor), entrance),
             None if worker is None else asyncio.create_task(worker.run(), name="worker"),
             tuple(asyncio.create_task(each, name=name) for name, each in beside.items()),
         )

@@ -20,15 +20,13 @@ from gateway.holdings.restoring import Restoring
 from gateway.wiring import new_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from gateway.access.clients import ClientStore
+    from gateway.access.clients import Client
     from gateway.contract.names import AppId, ClientId, Hostname
-    from gateway.dns.exchange import Exchange
-    from gateway.dns.marker import Markers
     from gateway.dns.zones import Zones
-    from gateway.holdings.hold import Holds
     from gateway.store.documents import Documents
+    from gateway.wiring import Gateway
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +37,24 @@ class Interventions:
     forgetting: Forgetting
     _documents: Documents
     _zones: Zones
-    _clients: ClientStore
     _surveyor: Surveyor
     _restoring: Restoring
 
-    async def rebuilding(
-        self, app_ids: Iterable[AppId], supposed: Iterable[Supposed], *, writes: bool
+    def rebuilding(
+        self,
+        clients: Iterable[Client],
+        app_ids: Iterable[AppId],
+        supposed: Iterable[Supposed],
+        *,
+        writes: bool,
     ) -> Rebuilding:
-        """One run, which tries the clients that there are now. Raises `StoreUnavailable`."""
-        clients = {client.client_id: client for client in (await self._clients.all()).clients}
+        """One run, which tries these clients."""
+        by_id = {client.client_id: client for client in clients}
 
         def may_hold_it(client_id: ClientId, hostname: Hostname) -> bool:
-            return may_hold(clients[client_id], hostname)
+            return may_hold(by_id[client_id], hostname)
 
-        candidates = Candidates(clients, app_ids, supposed, may_hold_it)
+        candidates = Candidates(by_id, app_ids, supposed, may_hold_it)
         return Rebuilding(
             self._documents,
             self._zones,
@@ -63,25 +65,17 @@ class Interventions:
         )
 
 
-def build_interventions(
-    documents: Documents,
-    holds: Holds,
-    clients: ClientStore,
-    zones: Zones,
-    markers: Markers,
-    exchange: Exchange,
-    now_ms: Callable[[], int],
-) -> Interventions:
+def build_interventions(gateway: Gateway) -> Interventions:
     """Join them with the parts of a process."""
-    surveyor = Surveyor(zones, markers, exchange)
+    documents, holds, zones = gateway.documents, gateway.holds, gateway.zones
+    surveyor = Surveyor(zones, gateway.markers, gateway.exchange)
     restoring = Restoring(documents, holds, surveyor, zones, new_id)
-    handing = Handing(zones, markers, exchange)
+    handing = Handing(zones, gateway.markers, gateway.exchange)
     return Interventions(
-        HandingOver(documents, handing, restoring, now_ms),
+        HandingOver(documents, handing, restoring, gateway.clock.now_ms),
         Forgetting(documents, holds, surveyor, zones),
         documents,
         zones,
-        clients,
         surveyor,
         restoring,
     )

@@ -18,7 +18,7 @@ from gateway.contract.names import Hostname
 from gateway.holdings.own_certificate import NotThere, OwnCertificate
 from gateway.http.app import RESPONSE_HEADERS
 from gateway.http.entrance import Entrance
-from gateway.http.health import Need, Part
+from gateway.http.health import Need, Part, PartFailed
 from gateway.http.listener.admission import Admission
 from gateway.http.listener.binding import bound_socket
 from gateway.http.listener.contexts import Pair, Piece, TlsInvalid, substitute
@@ -55,10 +55,6 @@ _KEYS: Final = {
 }
 
 _log = structlog.get_logger(__name__)
-
-
-class TlsPartFailed(Exception):
-    """What the listener shows in TLS is not as it should be; the text may be shown to anybody."""
 
 
 class Listener:
@@ -120,7 +116,7 @@ class Listener:
         async def probe() -> None:
             fault = identity.useless() if is_own else identity.fault()
             if fault is not None:
-                raise TlsPartFailed(fault)
+                raise PartFailed(fault)
 
         need = Need.ALWAYS if is_own else Need.NICE
         return [Part("tls", "tls", need, TLS_PROBE_SECONDS, probe)]

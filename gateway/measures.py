@@ -202,10 +202,12 @@ def moment() -> float:
 
 
 def call_ended(method: str, outcome: str, seconds: float) -> None:
-    """A call was answered. `outcome`: its status, `ok` for an answer without one, or a code."""
-    known = method if method in CALL_METHODS else UNKNOWN
-    _calls.labels(known, outcome).inc()
-    _call_seconds.labels(known).observe(seconds)
+    """A call was answered. `method`: one of `CALL_METHODS`, or `UNKNOWN` for any other.
+
+    `outcome`: its status, `ok` for an answer without one, or a code.
+    """
+    _calls.labels(method, outcome).inc()
+    _call_seconds.labels(method).observe(seconds)
 
 
 def dns_asked(zone: str, kind: str, outcome: str, seconds: float) -> None:

@@ -57,9 +57,9 @@ class Notifier:
         """
         self._send("RELOADING=1", f"MONOTONIC_USEC={monotonic_us}")
 
-    def stopping(self, status: str = "") -> None:
+    def stopping(self) -> None:
         """The process is about to end."""
-        self._send("STOPPING=1", *_status(status))
+        self._send("STOPPING=1")
 
     def _send(self, *assignments: str) -> None:
         if self._address is None or not assignments:

@@ -9,7 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from gateway.dns.health import probe_zone
-from gateway.http.health import Need, Part
+from gateway.http.health import Need, Part, PartFailed
 from gateway.store.schema_version import StateRefused, examine
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 ZONE_PROBE_SECONDS: Final = 4.0
 WORKER_SILENCE_MS: Final = 5_000
-
-
-class PartFailed(Exception):
-    """A part of the gateway says that it is not well; the text may be shown to anybody."""
 
 
 def parts_of(gateway: Gateway) -> list[Part]:

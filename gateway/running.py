@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from gateway import early_signals, tracing
-from gateway.ending import Budget
-from gateway.generation import Generation, Roles, end
+from gateway.ending import Budget, end
+from gateway.generation import Generation, Roles
 from gateway.http.switch import Switch
 from gateway.listening import open_listener
 from gateway.metering import open_metrics_listener

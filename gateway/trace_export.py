@@ -10,11 +10,9 @@ Called by `gateway.running`; `gateway.tracing` knows what is recorded.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import socket
-import threading
 import time
 from typing import TYPE_CHECKING, Final, Self
 
@@ -33,6 +31,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from gateway import __version__, measures
 from gateway.contract.faults import plain
+from gateway.files import Reading
 from gateway.tracing import NO_SPAN, Attributes, Span
 
 if TYPE_CHECKING:
@@ -91,10 +90,14 @@ class TraceExport:
 
     async def close(self, within_seconds: float) -> None:
         """Send what waits, as far as the time allows."""
-        # The library waits half a minute for a collector that hangs; nobody waits for this thread.
-        closing = threading.Thread(target=self._provider.shutdown, daemon=True)
-        closing.start()
-        await asyncio.to_thread(closing.join, within_seconds)
+        # The library waits half a minute for a collector that hangs.
+        closing = Reading(self._provider.shutdown, within_seconds)
+        try:
+            await closing.result()
+        except TimeoutError:
+            pass  # it goes on while the process does; nobody waits for it
+        except Exception:  # noqa: BLE001 (a fault of the library must not end a stop)
+            _log.exception("traces broke at their end")
 
 
 class _Recorder:

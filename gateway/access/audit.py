@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from gateway.access.clients import Client
     from gateway.access.gate import Caller
-    from gateway.contract import CallError, DnsRecord, SyncDnsRecordResponse
+    from gateway.contract import CallError
     from gateway.contract.names import ClientId
-    from gateway.dns.owner import Owner
 
 _OF_METHOD: Final = {
     "syncGatewayClientDnsRecord": Action.RECORD_SYNC,
@@ -59,19 +58,6 @@ def of_refused_call(
         hostname=_hostname_in(parameters),
         client_id=caller.client.client_id if isinstance(caller, ClientCaller) else None,
         detail=refusal.text,
-    )
-
-
-def of_refused_target(owner: Owner, record: DnsRecord, answer: SyncDnsRecordResponse) -> Deed:
-    """A record with an address outside of the client's allowance."""
-    return Deed(
-        Action.RECORD_SYNC,
-        answer.status,
-        changed=False,
-        hostname=owner.hostname,
-        client_id=owner.client_id,
-        app_id=owner.app_id,
-        after=f"{record.type} {record.value} {record.ttl}",
     )
 
 

@@ -7,13 +7,14 @@ the hostname learns nothing of who holds it. Called by `http`; knows no HTTP.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from structlog.contextvars import bind_contextvars
 
 from gateway import tracing
 from gateway.access import audit
 from gateway.access.gate import Admin, Caller, ClientCaller
+from gateway.access.tokens import CALLER_KEY
 from gateway.contract import (
     AdminContext,
     CapabilitiesResponse,
@@ -33,6 +34,7 @@ from gateway.contract import (
 from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
 from gateway.contract.faults import plain
 from gateway.dns.owner import Owner
+from gateway.holdings.deeds import of_sync
 from gateway.holdings.record_answers import target_invalid
 from gateway.store.deeds import acting_as
 from gateway.store.trail import NO_TRAIL
@@ -47,8 +49,6 @@ if TYPE_CHECKING:
     from gateway.holdings.certificates import Certificates
     from gateway.holdings.records import Records
     from gateway.store.trail import Trail
-
-_CALLER_KEY: Final = "apiToken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ class Calls:
         """
         if method_name not in self._methods:
             raise MethodUnknown
-        caller = await self._gate.admit(request.get(_CALLER_KEY))
-        parameters = {name: value for name, value in request.items() if name != _CALLER_KEY}
+        caller = await self._gate.admit(request.get(CALLER_KEY))
+        parameters = {name: value for name, value in request.items() if name != CALLER_KEY}
         actor = audit.actor_of(caller)
         credential = actor.name or actor.role.value
         bind_contextvars(credential=credential)
@@ -141,7 +141,7 @@ class Calls:
             return await self._records.withdraw(owner)
         if not caller.may_publish(request.record):
             answer = target_invalid(owner.hostname, request.record)
-            self._trail.note(audit.of_refused_target(owner, request.record, answer))
+            self._trail.note(of_sync(owner, answer, wanted=request.record, before=None))
             return answer
         return await self._records.publish(owner, request.record)
 

@@ -12,9 +12,13 @@ import re
 import secrets
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 
 from gateway.contract.names import CredentialId
 from gateway.store.keys import fingerprint
+
+CALLER_KEY: Final = "apiToken"
+"""The key of a call's `request` that has the caller's token."""
 
 _CLIENT_TOKEN = re.compile(r"gwc_([0-9a-f]{24})([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _ADMIN_TOKEN = re.compile(r"gwa_[A-Za-z0-9_-]{43}")

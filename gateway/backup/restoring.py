@@ -12,13 +12,12 @@ Called by `gateway restore`, and for `gateway backup --verify`.
 from __future__ import annotations
 
 import contextlib
-import os
-import stat
 from typing import TYPE_CHECKING, BinaryIO
 
 from gateway.backup.contents import Tally, counted, index_entries, pieces_in
 from gateway.backup.sealed_file import BackupRefused, SealedReader
 from gateway.certificates.keyring_proof import missing_keys
+from gateway.files import open_file
 from gateway.store import keys, schema_version
 from gateway.store.whole import Sort, Whole, batches
 
@@ -95,14 +94,11 @@ def opened(path: Path, keyring: Keyring) -> Iterator[Backup]:
 
 def _open(path: Path) -> BinaryIO:
     try:
-        # A pipe that nobody writes to would have this wait for ever.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return open_file(path)
     except OSError as fault:
         raise BackupRefused(f"{path} can't be read: {fault.strerror}.") from fault
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise BackupRefused(f"{path} can't be read: it must be a regular file.")
-    return os.fdopen(descriptor, "rb")
+    except ValueError:
+        raise BackupRefused(f"{path} can't be read: it must be a regular file.") from None
 
 
 async def restore(store: Store, backup: Backup, now_ms: Callable[[], int]) -> None:

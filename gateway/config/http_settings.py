@@ -42,8 +42,6 @@ class HttpSettings(Table):
     @field_validator("listen", mode="before")
     @classmethod
     def _read_listen(cls, value: object) -> Address:
-        if isinstance(value, Address):
-            return value
         return read_address(refuse_other_than_text(value), None)
 
     @field_validator("listen", mode="after")

@@ -21,8 +21,8 @@ class MetricsSettings(Table):
     @field_validator("listen", mode="before")
     @classmethod
     def _read_listen(cls, value: object, info: ValidationInfo) -> Address | None:
-        if value is None or isinstance(value, Address):
-            return value
+        if value is None:
+            return None
         address = read_address(refuse_other_than_text(value), None)
         if not is_loopback(address.host) and not info.data.get("allow_beyond_loopback", True):
             raise ValueError(

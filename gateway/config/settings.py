@@ -154,6 +154,11 @@ class Settings(BaseSettings):
         return (init_settings,)
 
     @property
+    def authority_names(self) -> dict[str, str]:
+        """What people call the authorities, by the URL of each one's directory."""
+        return {acme.directory: acme.name for acme in self.acme}
+
+    @property
     def secret_files(self) -> tuple[Path, ...]:
         """The files that secrets were read from, `gateway.toml` among them when it holds one."""
         return self._secret_files

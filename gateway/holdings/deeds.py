@@ -1,6 +1,7 @@
 """What is told of holdings in the audit trail, from what came of a call or a command. Pure.
 
-Called by the modules of this package, and by `gateway holdings` for what an operator commands.
+Called by the modules of this package, by `access.calls` for a record that it refuses, and by
+`gateway holdings` for what an operator commands.
 """
 
 from __future__ import annotations
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from gateway.dns.owner import Owner
     from gateway.holdings.forgetting import Forgotten
     from gateway.holdings.handing_over import HandedOver
-
-UNCHANGED: Final = "managed-unchanged"
 
 _CHANGED: Final = {"managed-created", "managed-updated", "managed-deleted"}
 

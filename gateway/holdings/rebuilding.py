@@ -255,20 +255,17 @@ class Rebuilding:
                 raise HeldByAnother(owner.hostname)
             return Change()
 
-        def told(outcome: Upshot, detail: str = "") -> Finding:
-            return Finding(
-                finding.hostname, outcome, owner, record, detail, finding.key_ids, finding.markers
-            )
-
         try:
             is_there = await self._restoring.restore(owner, record, choose, instead_of=seen.holder)
         except Unauthorized:
-            return told(Upshot.CLIENT_UNKNOWN)
+            return replace(finding, outcome=Upshot.CLIENT_UNKNOWN)
         except (HeldByAnother, Contended, Unreadable):
-            return told(Upshot.CHANGED, "Redis's document was changed at the same moment.")
+            why = "Redis's document was changed at the same moment."
+            return replace(finding, outcome=Upshot.CHANGED, detail=why)
         if not is_there:
-            return told(Upshot.CHANGED, "The record left the zone at the same moment.")
-        return told(Upshot.RESTORED)
+            why = "The record left the zone at the same moment."
+            return replace(finding, outcome=Upshot.CHANGED, detail=why)
+        return replace(finding, outcome=Upshot.RESTORED)
 
 
 def judge(document: Document, sight: Sight) -> Finding | None:

@@ -45,8 +45,7 @@ def build_app(calls: Answers, health: HealthPages, entrance: Entrance) -> Starle
     app = Starlette(
         routes=[
             Route(_CALLS_PATH, typedrequest, methods=["POST"]),
-            Route("/healthz", health.alive, methods=["GET"]),
-            Route("/readyz", health.ready, methods=["GET"]),
+            *health.routes(),
         ],
         exception_handlers={404: _not_found, 405: not_allowed},
     )

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from gateway import measures
-from gateway.access.tokens import digest_of
+from gateway.access.tokens import CALLER_KEY, digest_of
 from gateway.contract import (
     CallError,
     EnvelopeInvalid,
     Internal,
     MethodUnknown,
     Overloaded,
-    RequestEnvelope,
     Unauthorized,
     Unavailable,
 )
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-_CALLER_KEY: Final = "apiToken"
+    from gateway.contract import RequestEnvelope
 
 _SHORTEST_PAUSE_SECONDS: Final = 0.5
 _PAUSES: Final = 64
@@ -68,8 +67,14 @@ class Bounds:
     """How many calls may be kept waiting for their refusal: each holds a connection."""
 
 
+def digest_shown(envelope: RequestEnvelope) -> str | None:
+    """The digest of what a call shows as its token; None where that can be none."""
+    token = envelope.request.get(CALLER_KEY)
+    return digest_of(token) if isinstance(token, str) and token.isascii() else None
+
+
 class Entrance:
-    """One for a process."""
+    """One for a process. `digest` is as `digest_shown` answers it, None also of what is no call."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._trusted_proxies = bounds.trusted_proxies
@@ -117,9 +122,9 @@ class Entrance:
             raise await self._refusal(address)
         return voucher
 
-    async def demand_own(self, address: str, envelope: RequestEnvelope, voucher: str) -> None:
+    async def demand_own(self, address: str, digest: str | None, voucher: str) -> None:
         """Raises `ShutOut` where what vouched for a call is not the token it is made with."""
-        if not self._flood.is_known(envelope.request.get(_CALLER_KEY)):
+        if not self._flood.is_known(digest):
             self._flood.charge(voucher)
             raise await self._refusal(address)
 
@@ -140,31 +145,28 @@ class Entrance:
         subscriber = remote.subscriber_of(address)
         return ShutOut(max(self._flood.wait_ms(subscriber), 1), _SHUT_OUT)
 
-    def place(self, address: str, envelope: RequestEnvelope) -> AbstractAsyncContextManager[None]:
+    def place(self, address: str, digest: str | None) -> AbstractAsyncContextManager[None]:
         """A place among the calls under way; raises as `Crowd.place` does."""
-        token = envelope.request.get(_CALLER_KEY)
-        is_token = isinstance(token, str) and token.isascii()
-        name = digest_of(str(token)) if is_token else remote.subscriber_of(address)
-        return self._crowd.place(name, is_known=self._flood.is_known(token))
+        name = digest or remote.subscriber_of(address)
+        return self._crowd.place(name, is_known=self._flood.is_known(digest))
 
     def note(
         self,
         address: str,
         voucher: str | None,
-        envelope: RequestEnvelope | None,
+        digest: str | None,
         refusal: CallError | None,
     ) -> None:
         """Take note of how a call ended; `voucher` as `demand_calm` answered it."""
-        token = None if envelope is None else envelope.request.get(_CALLER_KEY)
         if isinstance(refusal, (Unauthorized, MethodUnknown, EnvelopeInvalid)):
             if voucher is None:
                 self._flood.refused(remote.subscriber_of(address))
             else:
                 self._flood.charge(voucher)
             if isinstance(refusal, Unauthorized):
-                self._flood.forget(token)
+                self._flood.forget(digest)
         elif not isinstance(refusal, _SAY_NOTHING_OF_THE_TOKEN):
-            self._flood.remember(token)
+            self._flood.remember(digest)
 
     def _tell_of_flood(self) -> None:
         """Say how many were shut out, one line for many: a line for each would be a flood too."""

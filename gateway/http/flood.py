@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gateway.access.gcra import MINUTE_US, SECOND_US, Rate, in_ms
-from gateway.access.tokens import digest_of, digests_in
+from gateway.access.tokens import digests_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,11 +92,9 @@ class FloodGate:
         """
         return next((each for each in digests_in(body) if self._vouches(each)), None)
 
-    def is_known(self, token: object) -> bool:
-        """Whether a token was right lately."""
-        if not isinstance(token, str) or not token.isascii():
-            return False
-        return self._vouches(digest_of(token))
+    def is_known(self, digest: str | None) -> bool:
+        """Whether a token was right lately, by its digest; None stands for what can be none."""
+        return digest is not None and self._vouches(digest)
 
     def charge(self, voucher: str) -> None:
         """Count a refusal of what was let in for a token, which is forgotten for too many."""
@@ -107,17 +105,16 @@ class FloodGate:
         if not self._vouches(voucher):
             self._known_until_us.pop(voucher, None)
 
-    def remember(self, token: object) -> None:
+    def remember(self, digest: str | None) -> None:
         """Take note of a token that was right."""
-        if isinstance(token, str) and token.isascii():
-            digest = digest_of(token)
+        if digest is not None:
             self._known_until_us[digest] = self._now_us() + KNOWN_SECONDS * SECOND_US
             _bound(self._known_until_us, digest, MOST_TOKENS)
 
-    def forget(self, token: object) -> None:
+    def forget(self, digest: str | None) -> None:
         """Take note of a token that was refused."""
-        if isinstance(token, str) and token.isascii():
-            self._known_until_us.pop(digest_of(token), None)
+        if digest is not None:
+            self._known_until_us.pop(digest, None)
 
     def _vouches(self, digest: str) -> bool:
         now_us = self._now_us()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -37,11 +38,15 @@ class Need(Enum):
     NICE = "nice"
 
 
+class PartFailed(Exception):
+    """A part of the gateway says that it is not well; the text may be shown to anybody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part to watch. `probe` returns normally when all is well; its exception's text is shown.
 
-    So a probe must raise with a sentence that holds no secret.
+    So a probe must raise with a sentence that holds no secret: `PartFailed` is for that.
     """
 
     name: str
@@ -96,6 +101,11 @@ class Monitor:
         """Every part with the state that it was last seen in: up, down, or unknown."""
         return [(part, self._seen[part.name].state) for part in self._parts]
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the service can do its job, and is not about to end."""
+        return not self._is_stopping and self._has_what_it_needs()
+
     def report(self) -> tuple[bool, dict[str, Any]]:
         """Whether the service is ready, and the page that says why."""
         parts = {}
@@ -104,14 +114,14 @@ class Monitor:
             parts[part.name] = {"state": seen.state, "sinceMs": seen.since_ms}
             if seen.detail is not None:
                 parts[part.name]["detail"] = seen.detail
-        is_ready = self._is_ready()
+        is_ready = self.is_ready
         all_up = all(seen.state == "up" for seen in self._seen.values())
         status = "ready" if is_ready and all_up else "degraded" if is_ready else "unready"
         if self._is_stopping:
-            is_ready, status = False, "stopping"
+            status = "stopping"
         return is_ready, {"status": status, "parts": parts}
 
-    def _is_ready(self) -> bool:
+    def _has_what_it_needs(self) -> bool:
         shared: dict[str, bool] = {}
         for part in self._parts:
             is_up = self._seen[part.name].state == "up"
@@ -166,10 +176,17 @@ async def _probe(part: Part) -> tuple[str, str | None]:
 
 
 class HealthPages:
-    """The two pages."""
+    """The two pages. `monitor` answers the one that watches the parts of now."""
 
-    def __init__(self, monitor: Monitor) -> None:
+    def __init__(self, monitor: Callable[[], Monitor]) -> None:
         self._monitor = monitor
+
+    def routes(self) -> list[Route]:
+        """Where they are."""
+        return [
+            Route("/healthz", self.alive, methods=["GET"]),
+            Route("/readyz", self.ready, methods=["GET"]),
+        ]
 
     async def alive(self, _: Request) -> Response:
         """`GET /healthz`."""
@@ -177,5 +194,5 @@ class HealthPages:
 
     async def ready(self, _: Request) -> Response:
         """`GET /readyz`."""
-        is_ready, page = self._monitor.report()
+        is_ready, page = self._monitor().report()
         return JSONResponse(page, 200 if is_ready else 503)

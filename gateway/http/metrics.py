@@ -33,23 +33,16 @@ def build_metrics_app(monitor: Callable[[], Monitor]) -> Starlette:
     async def metrics(request: Request) -> Response:
         watching = monitor()
         parts = [(part.name, part.kind, state == "up") for part, state in watching.states()]
-        measures.health_seen(parts, ready=watching.report()[0])
+        measures.health_seen(parts, ready=watching.is_ready)
         encode, content_type = _encoder(request.headers.get("accept", ""))
         return Response(
             encode(measures.REGISTRY), media_type=None, headers={"Content-Type": content_type}
         )
 
-    async def alive(request: Request) -> Response:
-        return await HealthPages(monitor()).alive(request)
-
-    async def ready(request: Request) -> Response:
-        return await HealthPages(monitor()).ready(request)
-
     app = Starlette(
         routes=[
             Route("/metrics", metrics, methods=["GET"]),
-            Route("/healthz", alive, methods=["GET"]),
-            Route("/readyz", ready, methods=["GET"]),
+            *HealthPages(monitor).routes(),
         ],
         exception_handlers={404: _not_found, 405: _not_allowed},
     )

@@ -3,7 +3,8 @@
 Responsible for reading `X-Forwarded-For`, which anybody may send: it counts only where the peer is
 a trusted proxy, and only as far as one trusted proxy after the other wrote it, from the right. What
 is no address there ends the reading: the last address that is vouched for is the answer.
-Must not: look names up, or judge an address. Pure. Called by the endpoint, once for each call.
+Must not: look names up, or judge an address. Pure. Called by the endpoint, once for each call, and
+by the listener's `admission`, once for each connection.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from gateway.contract import (
 )
 from gateway.contract.faults import quoted
 from gateway.http.body import read_body
-from gateway.http.entrance import ShutOut
+from gateway.http.entrance import ShutOut, digest_shown
 from gateway.store.connection import StoreUnavailable
 from gateway.store.documents import Contended
 
@@ -79,21 +79,23 @@ class TypedRequestEndpoint:
     ) -> Response:
         voucher: str | None = None
         envelope: RequestEnvelope | None = None
+        digest: str | None = None
         response: dict[str, Any] | None = None
         refusal: CallError | None = None
         try:
             body = await self._body(request, remote)
             voucher = await self._entrance.demand_calm(remote, body)
             envelope = parse_request(body)
+            digest = digest_shown(envelope)
             if voucher is not None:
-                await self._entrance.demand_own(remote, envelope, voucher)
-            response = await self._answer(envelope, remote)
+                await self._entrance.demand_own(remote, digest, voucher)
+            response = await self._answer(envelope, remote, digest)
         except CallError as error:
             refusal = error
-        self._entrance.note(remote, voucher, envelope, refusal)
+        self._entrance.note(remote, voucher, digest, refusal)
         seconds = measures.moment() - began
         _tell_end(envelope, response, refusal, seconds, span)
-        return _render(envelope, response, refusal, {REQUEST_ID_HEADER: request_id})
+        return _render(envelope, response, refusal, request_id)
 
     async def _body(self, request: Request, remote: str) -> bytes:
         bound = SHUT_OUT_BODY_SECONDS if self._entrance.is_shut_out(remote) else None
@@ -107,11 +109,13 @@ class TypedRequestEndpoint:
                 await self._entrance.demand_calm(remote, b"")
             raise
 
-    async def _answer(self, envelope: RequestEnvelope, remote: str) -> dict[str, Any]:
+    async def _answer(
+        self, envelope: RequestEnvelope, remote: str, digest: str | None
+    ) -> dict[str, Any]:
         try:
             async with (
                 asyncio.timeout(CALL_BOUND_SECONDS),
-                self._entrance.place(remote, envelope),
+                self._entrance.place(remote, digest),
             ):
                 return await self._calls.answer(envelope.method, envelope.request)
         except CallError:
@@ -164,7 +168,7 @@ def _render(
     envelope: RequestEnvelope | None,
     response: dict[str, Any] | None,
     error: CallError | None,
-    headers: dict[str, str],
+    request_id: str,
 ) -> Response:
     body = render_response(
         None if envelope is None else envelope.method,
@@ -173,9 +177,9 @@ def _render(
         error,
     )
     status = 200 if error is None else error.http_status
-    all_headers = dict(headers)
+    headers = {REQUEST_ID_HEADER: request_id}
     if status == 405:
-        all_headers["Allow"] = "POST"
+        headers["Allow"] = "POST"
     if status in _CUT_SHORT:
-        all_headers["Connection"] = "close"
-    return Response(body, status, all_headers, "application/json")
+        headers["Connection"] = "close"
+    return Response(body, status, headers, "application/json")

@@ -123,16 +123,6 @@ class Store:
         async for key in self._router.scan(pattern):
             yield key
 
-    async def field_of_each(self, keys: Sequence[str], name: str) -> list[str | None]:
-        """One field of each of some hashes, in the same order, asked for at once.
-
-        None where there is none, or where something else lies under the key.
-        """
-        errands = [Errand(key, (("HGET", key, name),)) for key in keys]
-        await self._carry_out(errands)
-        answers = [errand.answers[0] for errand in errands]
-        return [None if isinstance(answer, RedisError) else answer for answer in answers]
-
     async def some_fields_of_each(
         self, keys: Sequence[str], names: Sequence[str]
     ) -> list[dict[str, str] | None]:
@@ -280,19 +270,11 @@ class Store:
         """How many members a set has."""
         return cast("int", await self._read(key, ("SCARD", key)))
 
-    async def exchange(self, key: str, commands: Sequence[Command]) -> list[Any]:
-        """Send commands for one key, in order, on one connection; what each came to.
-
-        For `store.stream`. A refusal is an error in its place. Does not wait for replicas.
-        """
-        errand = Errand(key, tuple(commands))
-        await self._carry_out([errand])
-        return errand.answers
-
     async def answers_of_each(self, wanted: Sequence[tuple[str, Sequence[Command]]]) -> list[Any]:
         """For each key what its commands came to, a list; all at once.
 
-        For `store.whole` and `store.stream`.
+        Those of one key go in order, on one connection. For `store.whole` and `store.stream`. Does
+        not wait for replicas.
         """
         errands = [Errand(key, tuple(commands)) for key, commands in wanted]
         await self._carry_out(errands)

@@ -247,7 +247,8 @@ class Documents:
     async def clients_of(self, hostnames: Sequence[Hostname]) -> list[ClientId | None]:
         """The client that holds each hostname; None where nobody does, or it cannot be read."""
         hosts = [keys.host_key(hostname) for hostname in hostnames]
-        return [_client_in(text) for text in await self._store.field_of_each(hosts, "holder")]
+        found = await self._store.some_fields_of_each(hosts, ("holder",))
+        return [_client_in((present or {}).get("holder")) for present in found]
 
 
 _STATE_FIELDS: Final = ("holder", "record", "claim", "certificate", "issuance", "debts")

@@ -88,11 +88,6 @@ class RehearsedStore(Store):
         del script, keys, arguments, waits
         return 1
 
-    async def exchange(self, key: str, commands: Sequence[Command]) -> list[Any]:
-        """Nothing is sent, so nothing was answered."""
-        del key
-        return [None for _ in commands]
-
     async def reserve(self, key: str, name: str, now_ms: int, lifetime_ms: int) -> list[str]:
         """As if nobody else had reserved."""
         del key, now_ms, lifetime_ms

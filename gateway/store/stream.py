@@ -8,11 +8,9 @@ whole blocks. Knows nothing of what the texts say. Called by `store.trail`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from redis.exceptions import RedisError
-
-from gateway.store.faults import StoreRefused, judged
+from gateway.store.faults import StoreRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,14 +112,8 @@ class Stream:
         return [first == each.name for each, (_, first) in zip(claims, answers, strict=True)]
 
     async def _ask(self, commands: Sequence[Command]) -> list[Any]:
-        return _checked(await self._store.exchange(self._key, commands))
-
-
-def _checked(answers: list[Any]) -> list[Any]:
-    for answer in answers:
-        if isinstance(answer, RedisError):
-            raise judged(answer) from answer
-    return answers
+        (answers,) = await self._store.answers_of_each([(self._key, commands)])
+        return cast("list[Any]", answers)
 
 
 def _lines(found: Sequence[tuple[str, Mapping[str, str]]]) -> list[Line]:

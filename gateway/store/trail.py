@@ -25,6 +25,7 @@ import structlog
 from structlog.contextvars import get_contextvars
 
 from gateway import measures
+from gateway.ending import end
 from gateway.store.deeds import Action, Actor, Deed, Entry, acting
 from gateway.store.faults import StoreRefused, StoreUnavailable
 from gateway.store.keys import AUDIT_KEY
@@ -46,7 +47,6 @@ token must not be good for pushing the theft out of the trail."""
 
 _REMEMBERED: Final = 16_384
 _TOLD_EVERY_MS: Final = 60_000
-_CANCEL_SECONDS: Final = 0.2
 
 _log = structlog.get_logger(__name__)
 
@@ -216,10 +216,7 @@ class WrittenTrail:
             self._is_closing = True
             self._has_work.set()
             await asyncio.wait({task}, timeout=patience_seconds)
-            # One cancellation may be lost (see `Worker.run`).
-            while not task.done():
-                task.cancel()
-                await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
+            await end(task)
             if self._queue or self._lost:
                 lost = len(self._queue) + self._lost
                 measures.audit_lost(len(self._queue))

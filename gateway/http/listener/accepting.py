@@ -116,13 +116,13 @@ class Acceptor:
             self._loop.add_reader(self._listener, self._accept)
 
     def _take(self, connection: socket.socket, peer: str) -> None:
-        if self._admission.has_too_many(peer):
+        key = self._admission.key_of(peer)
+        if self._admission.has_too_many(key):
             # Its own: nobody drives others out beyond what his address may have.
-            self._idle.end_longest(self._admission.key_of(peer))
+            self._idle.end_longest(key)
         elif self._admission.is_full:
             self._idle.end_longest()
-        key = self._admission.enter(peer)
-        if key is None:
+        if not self._admission.enter(key):
             self._say(
                 "connection refused, too many", remote=peer, connections=self._admission.total
             )

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from gateway.http.remote import remote_of, subscriber_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-_IPV6_PREFIX: Final = 64
+    from gateway.http.remote import Network
 
 
 class Admission:
-    """Counts connections; `enter` says whether one more may be had."""
+    """Counts connections by key; `enter` says whether one more may be had.
+
+    A key is of `key_of`, and the connection's own until it is gone.
+    """
 
     def __init__(self, most: int, most_per_address: int, exempt: Sequence[Network] = ()) -> None:
         self._most = most
@@ -38,27 +41,25 @@ class Admission:
         """Whether there are as many as there may be."""
         return self._total >= self._most
 
-    def has_too_many(self, peer: str) -> bool:
-        """Whether its address has as many as it may have."""
-        key = self.key_of(peer)
+    def has_too_many(self, key: str) -> bool:
+        """Whether an address has as many as it may have."""
         return bool(key) and self._by_address[key] >= self._most_per_address
 
     def exempt_from_now_on(self, exempt: Sequence[Network]) -> None:
         """Whom the bound per address does not concern, for connections to come."""
         self._exempt = tuple(exempt)
 
-    def enter(self, peer: str) -> str | None:
-        """Count a connection from an IP literal; the key to leave with, None when it is refused."""
-        if self.is_full or self.has_too_many(peer):
-            return None
-        key = self.key_of(peer)
+    def enter(self, key: str) -> bool:
+        """Count a connection; False when it is refused."""
+        if self.is_full or self.has_too_many(key):
+            return False
         self._total += 1
         if key:
             self._by_address[key] += 1
-        return key
+        return True
 
     def leave(self, key: str) -> None:
-        """The connection that `enter` gave this key for is gone."""
+        """A connection that `enter` has counted is gone."""
         self._total -= 1
         if key:
             self._by_address[key] -= 1
@@ -66,12 +67,9 @@ class Admission:
                 del self._by_address[key]
 
     def key_of(self, peer: str) -> str:
-        """What a peer is counted as; empty for one that is exempt."""
-        address = ipaddress.ip_address(peer.partition("%")[0])
-        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
+        """What a peer, an IP literal, is counted as; empty for one that is exempt."""
+        remote = remote_of(peer, (), ())
+        address = ipaddress.ip_address(remote)
         if any(address in network for network in self._exempt):
             return ""
-        if address.version == 4:
-            return str(address)
-        return str(ipaddress.ip_network((address, _IPV6_PREFIX), strict=False))
+        return subscriber_of(remote)

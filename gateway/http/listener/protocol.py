@@ -51,10 +51,6 @@ _VERSIONS: Final = frozenset({"1.0", "1.1"})
 class _Refused(Exception):
     """The request is not to be answered by the application; the connection ends."""
 
-    def __init__(self, status: HTTPStatus) -> None:
-        super().__init__(status.phrase)
-        self.status = status
-
 
 class Protocol(HttpToolsProtocol):
     """One connection. `on_lost` is called once it is gone."""
@@ -277,7 +273,7 @@ class Protocol(HttpToolsProtocol):
     def _stop(self, status: HTTPStatus) -> None:
         """Stop the parser within one of its calls; `data_received` then refuses."""
         self._refusal = status
-        raise _Refused(status)
+        raise _Refused(status.phrase)
 
     def _refuse(self, status: HTTPStatus) -> None:
         """Answer with a status and end; after the answers that are still under way, if any are."""
