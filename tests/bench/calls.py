@@ -20,7 +20,7 @@ from tests.bench.lanes import Ground
 from tests.bench.load import Plan, calling
 from tests.bench.parts import Part, ask, dns_query, redis_ping
 from tests.bench.reporting import machine
-from tests.bench.soak import ground_of, running_gateway
+from tests.bench.soak import ground_of, loaded_gateway
 from tests.bench.stock import Stock
 from tests.bench.stocking import stock_up
 from tests.bench.tally import Tally, latency_of, latency_of_all
@@ -96,7 +96,7 @@ def measure(options: Options) -> dict[str, Any]:
     loads, rows, all_calls, faults = [], [], Tally(), []
     with (
         running_lab(LabOptions(gateways=0)) as lab,
-        running_gateway(lab) as (gateway, metrics_port),
+        loaded_gateway(lab) as (gateway, metrics_port),
     ):
         stock = Stock(options.holdings)
         stocked = stock_up(lab, stock, gateway.url, renewals=0, within_seconds=1)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import dns.message
 import dns.rdatatype
 
-from tests.bench.zones import signing_key
 from tests.lab.bind import BindPair
 from tests.lab.ports import LOOPBACK
 
@@ -37,7 +36,7 @@ def redis_ping(port: int) -> Part:
 def dns_query(bind: BindPair, hostname: str) -> Part:
     """What the gateway asks to see a name: a signed ANY query over TCP."""
     question = dns.message.make_query(hostname, dns.rdatatype.ANY)
-    question.use_tsig(signing_key(bind))
+    question.use_tsig(bind.tsig.key())
     message = question.to_wire()
     framed = len(message).to_bytes(2, "big") + message
     return Part("BIND query, signed", bind.primary, framed, is_dns=True)

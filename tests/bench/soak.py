@@ -20,7 +20,7 @@ from tests.bench.stock import Stock
 from tests.bench.stocking import Stocked, count_renewed, stock_up
 from tests.bench.tally import Tally, latency_of, latency_of_all
 from tests.bench.watching import look_at
-from tests.lab.gateway import GatewayProcess, start_gateway
+from tests.lab.gateway import GatewayProcess, running_gateway
 from tests.lab.lab import Lab, LabOptions, running_lab
 from tests.lab.ports import LOOPBACK, free_port
 
@@ -90,7 +90,7 @@ class Seen:
 def soak(options: Options) -> dict[str, object]:
     """Run it once; the report, whose `faults` are empty when the gateway stood it."""
     stock = Stock(options.holdings)
-    with running_lab(LabOptions(gateways=0)) as lab, running_gateway(lab) as (gateway, _):
+    with running_lab(LabOptions(gateways=0)) as lab, loaded_gateway(lab) as (gateway, _):
         _tell(f"stocking {stock.holdings} holdings of {stock.clients} clients")
         stocked = stock_up(
             lab,
@@ -115,7 +115,7 @@ def soak(options: Options) -> dict[str, object]:
 
 
 @contextmanager
-def running_gateway(lab: Lab) -> Iterator[tuple[GatewayProcess, int]]:
+def loaded_gateway(lab: Lab) -> Iterator[tuple[GatewayProcess, int]]:
     """A gateway that counts what callers do as one in production, within limits that let all by.
 
     Its figures are shown, at the port that comes with it, and the census begins again as soon as it
@@ -131,11 +131,8 @@ def running_gateway(lab: Lab) -> Iterator[tuple[GatewayProcess, int]]:
         "GATEWAY_LIMITS__UNAUTHENTICATED_PER_SECOND": "1000000",
         "GATEWAY_LIMITS__CONCURRENT_CALLS_PER_CREDENTIAL": "64",
     }
-    gateway = start_gateway(lab.config, environ=environ)
-    try:
+    with running_gateway(lab.config, environ=environ) as gateway:
         yield gateway, metrics_port
-    finally:
-        gateway.stop()
 
 
 def ground_of(lab: Lab, gateway: GatewayProcess, stocked: Stocked) -> Ground:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.bench.lanes import Ground, Lane
-from tests.bench.soak import MIX, ground_of, running_gateway
+from tests.bench.soak import MIX, ground_of, loaded_gateway
 from tests.bench.stock import Stock
 from tests.bench.stocking import count_renewed, stock_up
 from tests.lab.bind import BindPair
@@ -15,7 +15,7 @@ from tests.lab.gateway import write_gateway_config
 from tests.lab.lab import Lab
 from tests.lab.pebble import PebbleProcess
 from tests.lab.process import wait_until
-from tests.lab.redis import start_redis
+from tests.lab.redis import running_redis
 
 HOLDINGS = 12
 RENEWALS = 2
@@ -26,15 +26,14 @@ def lab(
     tmp_path_factory: pytest.TempPathFactory, bind: BindPair, pebble: PebbleProcess
 ) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("bench")
-    redis = start_redis(tmp_path_factory.mktemp("bench-redis"))
-    config = write_gateway_config(folder / "gateway", bind, redis.url, pebble)
-    yield Lab(folder, bind, redis, pebble, config, ())
-    redis.stop()
+    with running_redis(tmp_path_factory.mktemp("bench-redis")) as redis:
+        config = write_gateway_config(folder / "gateway", bind, redis.url, pebble)
+        yield Lab(folder, bind, redis, pebble, config, ())
 
 
 @pytest.fixture(scope="module")
 def ground(lab: Lab) -> Iterator[Ground]:
-    with running_gateway(lab) as (gateway, _):
+    with loaded_gateway(lab) as (gateway, _):
         stocked = stock_up(lab, Stock(HOLDINGS), gateway.url, renewals=RENEWALS, within_seconds=0.1)
         yield ground_of(lab, gateway, stocked)
 

@@ -1,7 +1,8 @@
 """One kept HTTP connection to the gateway, as lean as it gets.
 
 The callers share two cores with what they measure, so they must cost little: a client library takes
-longer for a call than the gateway does. Must not: know what is called. Called by `lanes`.
+longer for a call than the gateway does. Must not: know what is called. Called by `lanes`;
+`tests.faults.floodrun` uses its halves.
 """
 
 import asyncio
@@ -30,9 +31,8 @@ class Wire:
                 self._streams = await asyncio.open_connection(LOOPBACK, self._port)
             reader, writer = self._streams
             try:
-                writer.write(_request(body))
-                head = await reader.readuntil(b"\r\n\r\n")
-                answer = await reader.readexactly(_length(head))
+                writer.write(request_bytes(body))
+                head, answer = await read_answer(reader)
             except BaseException:
                 self.close()
                 raise
@@ -53,12 +53,22 @@ def envelope(method: str, request: dict[str, object]) -> bytes:
     return json.dumps({"method": method, "request": request, "correlation": correlation}).encode()
 
 
-def _request(body: bytes) -> bytes:
+def request_bytes(body: bytes) -> bytes:
+    """A call with this body, on a connection that is kept."""
     head = (
-        "POST /typedrequest HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
+        "POST /typedrequest HTTP/1.1\r\nHost: lab\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
+
+
+async def read_answer(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    """The head and the body of the next answer.
+
+    Raises: OSError, EOFError when the connection ends.
+    """
+    head = await reader.readuntil(b"\r\n\r\n")
+    return head, await reader.readexactly(_length(head))
 
 
 def _length(head: bytes) -> int:

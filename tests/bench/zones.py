@@ -11,7 +11,6 @@ import dns.name
 import dns.query
 import dns.rcode
 import dns.rdatatype
-import dns.tsig
 import dns.update
 
 from gateway.contract.names import AppId, ClientId, Hostname
@@ -41,7 +40,7 @@ def fill_zones(bind: BindPair, stock: Stock, markers: Markers) -> None:
         ]
         with socket.create_connection(bind.primary, _LIMIT_SECONDS) as connection:
             for start in range(0, len(numbers), _NAMES_AT_ONCE):
-                update = dns.update.UpdateMessage(zone, keyring=signing_key(bind))
+                update = dns.update.UpdateMessage(zone, keyring=bind.tsig.key())
                 for number in numbers[start : start + _NAMES_AT_ONCE]:
                     _add(update, stock, number, markers)
                 _send(bind, connection, update)
@@ -76,8 +75,3 @@ def _await_secondary(bind: BindPair, hostname: str) -> None:
         return bool(dns.query.tcp(question, host, _LIMIT_SECONDS, port).answer)
 
     wait_until(is_there, "the secondary has all records", _LIMIT_SECONDS)
-
-
-def signing_key(bind: BindPair) -> dns.tsig.Key:
-    """The gateway's key at the lab's servers."""
-    return dns.tsig.Key(bind.tsig.name, bind.tsig.secret_base64, bind.tsig.algorithm)

@@ -90,10 +90,8 @@ def _orders() -> Iterator[Sample]:
 
 def _authorizations() -> Iterator[Sample]:
     for status in AUTHORIZATION_STATUSES:
-        view = AuthorizationView("authorization", "host", status, "challenge", "pending", "txt")
+        view = AuthorizationView("authorization", "host", status, "challenge", "txt")
         yield Sample(f"authorization {status}", events.AuthorizationSeen(view))
-    begun = AuthorizationView("authorization", "host", "pending", "challenge", "processing", "txt")
-    yield Sample("challenge answered before", events.AuthorizationSeen(begun), within=State.ORDERED)
     bare = AuthorizationView("authorization", "host", "pending")
     yield Sample("no dns-01 offered", events.AuthorizationSeen(bare), within=State.ORDERED)
 

@@ -53,10 +53,9 @@ class Client:
 
         Raises httpx.TimeoutException without an answer in time.
         """
-        envelope = self._post(url, "getGatewayClientCertificate", _owned(hostname), limit_seconds)
-        if envelope.get("error") is not None:
-            return str(envelope["error"]["data"]["code"])
-        return str(envelope["response"]["status"])
+        return outcome_of(
+            self._post(url, "getGatewayClientCertificate", _owned(hostname), limit_seconds)
+        )
 
     def release(self, url: str, hostname: str) -> str:
         """Release the certificate; answers the status."""
@@ -98,6 +97,12 @@ class Client:
     def close(self) -> None:
         """Close the connections. May be repeated."""
         self._http.close()
+
+
+def outcome_of(envelope: dict[str, Any]) -> str:
+    """The code of a refusal, or the status of a call that is admitted."""
+    error = envelope.get("error")
+    return str(envelope["response"]["status"] if error is None else error["data"]["code"])
 
 
 def _owned(hostname: str) -> dict[str, object]:

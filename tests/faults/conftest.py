@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.faultlab import FaultLab, running_gateway
+from tests.faults.faultlab import FaultLab, further_gateway
 from tests.faults.points import Point
 from tests.faults.tables import TABLES
 from tests.integration.dns.hand import Hand
@@ -15,7 +15,7 @@ TRACES = 3
 
 @pytest.fixture(scope="session")
 def fault_lab() -> Iterator[FaultLab]:
-    with running_lab(LabOptions(gateways=0)) as lab, running_gateway(lab, works=False) as desk:
+    with running_lab(LabOptions(gateways=0)) as lab, further_gateway(lab, works=False) as desk:
         fault_lab = FaultLab(lab, desk)
         yield fault_lab
         fault_lab.client.close()

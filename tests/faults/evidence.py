@@ -7,13 +7,11 @@ Called by: the tests of this package.
 """
 
 import asyncio
-import base64
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import dns.query
-import dns.tsig
 import dns.xfr
 import dns.zone
 from cryptography import x509
@@ -122,8 +120,7 @@ class Evidence:
             await store.close()
 
     def _names_in(self, zone_name: str) -> list[str]:
-        tsig = self._lab.bind.tsig
-        key = dns.tsig.Key(tsig.name, base64.b64decode(tsig.secret_base64), tsig.algorithm)
+        key = self._lab.bind.tsig.key()
         zone = dns.zone.Zone(zone_name)
         query, _ = dns.xfr.make_query(zone, keyring=key, keyalgorithm=key.algorithm)
         host, port = self._lab.bind.primary

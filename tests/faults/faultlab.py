@@ -2,14 +2,14 @@
 
 Responsible for: keeping tests apart by hostnames, stopping what they started, and waiting, always
 by condition and bounded.
-Must not: judge anything; the tests do.
+Must not: judge, but for what several tests end with; the tests do.
 Called by: `conftest`.
 """
 
 import contextlib
 import secrets
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.faults.doomed import DoomedGateway
 from tests.faults.evidence import Evidence
 from tests.faults.points import Point
 from tests.integration.service.calling import NO_TLS
-from tests.lab.gateway import GatewayProcess, start_gateway
+from tests.lab.gateway import GatewayProcess, running_gateway
 from tests.lab.lab import Lab
 from tests.lab.ports import free_port
 from tests.lab.process import wait_until
@@ -141,7 +141,7 @@ class FaultLab:
     @contextmanager
     def gateway(self) -> Iterator[GatewayProcess]:
         """An ordinary gateway, which works on everything, as long as the block runs."""
-        with running_gateway(self.lab, works=True) as gateway:
+        with further_gateway(self.lab, works=True) as gateway:
             yield gateway
 
     def ask_for_some(self, hostnames: Sequence[str], urls: Sequence[str]) -> None:
@@ -199,14 +199,14 @@ class FaultLab:
         documents = self.evidence.documents(hostnames).values()
         return not any(each.issuance or each.debts or each.lease for each in documents)
 
-    def wait_until_no_challenge(self, hostnames: Iterable[str]) -> None:
-        """Wait until no challenge record of these hostnames is in the primary's zones."""
-        names = {f"_acme-challenge.{hostname}" for hostname in hostnames}
-        wait_until(
-            lambda: not names & self.evidence.challenge_names(),
-            "the challenge records are gone",
-            SETTLING_LIMIT_SECONDS,
-        )
+    def assert_each_ordered_once(self, hostnames: Collection[str]) -> None:
+        """One order for each hostname, which a gateway stored, is valid, and left no challenge."""
+        orders = self.evidence.orders(hostnames)
+        assert sorted(order.hostname for order in orders) == sorted(hostnames)
+        assert {order.url for order in orders} <= self.evidence.stored_order_urls()
+        assert {order.status for order in orders} == {"valid"}
+        left = {f"_acme-challenge.{hostname}" for hostname in hostnames}
+        assert not left & self.evidence.challenge_names()
 
 
 def _wait_for_each(hostnames: Iterable[str], holds: Callable[[str], bool], what: str) -> None:
@@ -225,17 +225,11 @@ def _wait_for_each(hostnames: Iterable[str], holds: Callable[[str], bool], what:
 
 
 @contextmanager
-def running_gateway(
+def further_gateway(
     lab: Lab, *, works: bool, environ: Mapping[str, str] | None = None
 ) -> Iterator[GatewayProcess]:
     """A further gateway of a lab, with or without a worker, as long as the block runs."""
-    gateway = start_gateway(
-        lab.config,
-        f"gateway-{secrets.token_hex(4)}",
-        port=free_port(),
-        environ={"GATEWAY_WORKER__ENABLED": str(works).lower(), **(environ or {})},
-    )
-    try:
+    name = f"gateway-{secrets.token_hex(4)}"
+    environ = {"GATEWAY_WORKER__ENABLED": str(works).lower(), **(environ or {})}
+    with running_gateway(lab.config, name, port=free_port(), environ=environ) as gateway:
         yield gateway
-    finally:
-        gateway.stop()

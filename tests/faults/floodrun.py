@@ -22,8 +22,10 @@ from dataclasses import dataclass, field
 
 import httpx
 
+from tests.bench.wire import read_answer, request_bytes
+from tests.faults.client import outcome_of
 from tests.integration.service.calling import GET, NO_TLS, SYNC, World, envelope
-from tests.lab.gateway import GatewayProcess, start_gateway
+from tests.lab.gateway import GatewayProcess, running_gateway
 from tests.lab.lab import LabOptions, running_lab
 from tests.lab.ports import free_port
 
@@ -34,7 +36,6 @@ LIMITS = {
     "GATEWAY_LIMITS__CONCURRENT_CALLS_PER_CREDENTIAL": "64",
 }
 _ANSWER_LIMIT_SECONDS = 30.0
-_LENGTH = b"content-length: "
 
 
 @dataclass
@@ -71,8 +72,7 @@ class GoodClient:
             began = time.monotonic()
             answer = self._http.post(self._mine.caller.url, json=envelope(SYNC, request)).json()
             seen.seconds.append(time.monotonic() - began)
-            error = answer.get("error")
-            seen.outcomes[error["data"]["code"] if error else answer["response"]["status"]] += 1
+            seen.outcomes[outcome_of(answer)] += 1
         return seen
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ async def _flood(
 ) -> dict[str, int]:
     seen: Counter[str] = Counter()
     end = time.monotonic() + seconds
-    wires = [_wire(body) for body in bodies()]
+    wires = [request_bytes(body) for body in bodies()]
 
     def source_of(number: int) -> tuple[str, int]:
         within = number % addresses
@@ -124,27 +124,12 @@ async def _flood(
         while time.monotonic() < end:
             writer.write(wires[turn % len(wires)])
             turn += 1
-            body = await _answer(reader)
+            _, body = await read_answer(reader)
             seen[json.loads(body)["error"]["data"]["code"]] += 1
         writer.close()
 
     await asyncio.gather(*map(hit_and_run if fresh else call_from, range(connections)))
     return dict(seen)
-
-
-def _wire(body: bytes) -> bytes:
-    head = (
-        "POST /typedrequest HTTP/1.1\r\nHost: flood\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
-
-
-async def _answer(reader: asyncio.StreamReader) -> bytes:
-    head = await reader.readuntil(b"\r\n\r\n")
-    lines = head.lower().split(b"\r\n")
-    (length,) = (int(line[len(_LENGTH) :]) for line in lines if line.startswith(_LENGTH))
-    return await reader.readexactly(length)
 
 
 @contextmanager
@@ -157,10 +142,9 @@ def flooding(
     fresh: bool = False,
 ) -> Iterator[Callable[[], dict[str, int]]]:
     """A flood beside the block, in a process of its own; call what it yields for its codes."""
-    port = int(gateway.base_url.rpartition(":")[2])
     spawning = multiprocessing.get_context("spawn")
     with spawning.Pool(1) as pool:
-        result = pool.apply_async(flood, (port, seconds, addresses, connections, fresh))
+        result = pool.apply_async(flood, (gateway.port, seconds, addresses, connections, fresh))
         yield lambda: result.get(seconds + _ANSWER_LIMIT_SECONDS)
 
 
@@ -172,8 +156,10 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=200)
     parser.add_argument("--fresh", action="store_true", help="a new connection for each call")
     options = parser.parse_args()
-    with running_lab(LabOptions(gateways=0)) as lab:
-        gateway = start_gateway(lab.config, port=free_port(), environ=LIMITS)
+    with (
+        running_lab(LabOptions(gateways=0)) as lab,
+        running_gateway(lab.config, port=free_port(), environ=LIMITS) as gateway,
+    ):
         good = GoodClient(World(gateway.url, lab.config.admin_token))
         try:
             alone = good.call_for(options.seconds)
@@ -188,7 +174,6 @@ def main() -> None:
                 codes = of_flood()
         finally:
             good.close()
-            gateway.stop()
     rate = sum(codes.values()) / options.seconds
     shown = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
     failed = sum(

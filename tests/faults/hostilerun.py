@@ -31,10 +31,10 @@ from tests.faults.truth import Judge, Proofs
 from tests.faults.zonehistory import ZONE, Timeline, logged_faults, read_versions
 from tests.integration.service.calling import PROVISION, Caller, spec
 from tests.lab.bind import BindPair
-from tests.lab.gateway import GatewayConfig, start_gateway, write_gateway_config
+from tests.lab.gateway import GatewayConfig, running_gateway, write_gateway_config
 from tests.lab.ports import free_port
 from tests.lab.process import wait_until
-from tests.lab.redis import RedisProcess, ask_redis, start_redis
+from tests.lab.redis import RedisProcess, ask_redis, running_redis
 
 HOSTNAMES = tuple(f"r{n}.m{n % 3}.{ZONE}" for n in range(12))
 _APPS = {("client-a", "relay"): 6, ("client-a", "other"): 2, ("client-b", "relay"): 2}
@@ -192,17 +192,15 @@ def _lab(
     for part in ("bind", "redis"):
         (folder / part).mkdir(mode=0o700)
     with ExitStack() as stack:
-        redis = start_redis(folder / "redis")
-        stack.callback(redis.stop)
+        redis = stack.enter_context(running_redis(folder / "redis"))
         bind = BindPair(folder / "bind", (ZONE,))
         stack.callback(bind.stop)
         bind.start_primary()
         config = write_gateway_config(folder / "gateway", bind, redis.url, None)
         urls = []
         for number in range(processes):
-            gateway = start_gateway(config, f"gateway-{number}", port=free_port())
-            stack.callback(gateway.stop)
-            urls.append(gateway.url)
+            gateway = running_gateway(config, f"gateway-{number}", port=free_port())
+            urls.append(stack.enter_context(gateway).url)
         desk = Desk(urls, bind.primary, {})
         _provision(desk, config)
         yield bind, redis, desk, config

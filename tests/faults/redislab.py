@@ -1,19 +1,17 @@
-"""What the tests of Redis's faults share: a lab on a Redis of some kind, calls meanwhile, a count.
+"""What the tests of Redis's faults share: a lab on a Redis of some kind, and calls meanwhile.
 
-Responsible for: two gateways that work, on any kind of Redis; calls that go on while Redis is gone;
-orders told apart by whether any gateway ever stored them.
+Responsible for: two gateways that work, on any kind of Redis; calls that go on while Redis is gone.
 Must not: break anything; the tests do.
 Called by: `test_redis_*`.
 """
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.faults.evidence import Order
-from tests.faults.faultlab import SETTLING_LIMIT_SECONDS, FaultLab, running_gateway
+from tests.faults.faultlab import SETTLING_LIMIT_SECONDS, FaultLab, further_gateway
 from tests.lab.gateway import GatewayProcess
 from tests.lab.lab import Lab, LabOptions, running_lab
 from tests.lab.process import wait_until
@@ -84,23 +82,6 @@ class RedisLab(FaultLab):
         self.certificates(hostnames, self.urls[-1])
         self.wait_until_settled(hostnames)
 
-    def count(self, hostnames: Collection[str]) -> tuple[list[Order], list[Order]]:
-        """The orders for these hostnames: those that a gateway stored, and those it never could."""
-        stored = self.evidence.stored_order_urls()
-        orders = self.evidence.orders(hostnames)
-        kept = [order for order in orders if order.url in stored]
-        return kept, [order for order in orders if order.url not in stored]
-
-    def assert_each_ordered_once(self, hostnames: Collection[str], *, may_lose: int = 0) -> None:
-        """One order for each hostname, besides so many at most whose answer was lost."""
-        kept, lost = self.count(hostnames)
-        assert len(lost) <= may_lose
-        assert sorted(order.hostname for order in kept) == sorted(hostnames)
-        assert {order.status for order in kept} == {"valid"}
-        assert {order.status for order in lost} <= {"pending", "deactivated"}
-        left = {f"_acme-challenge.{hostname}" for hostname in hostnames}
-        assert not left & self.evidence.challenge_names()
-
 
 @contextmanager
 def running_redis_lab(
@@ -110,7 +91,7 @@ def running_redis_lab(
     with ExitStack() as stack:
         lab = stack.enter_context(running_lab(LabOptions(gateways=0, start_redis=start_redis)))
         gateways = [
-            stack.enter_context(running_gateway(lab, works=True, environ=environ))
+            stack.enter_context(further_gateway(lab, works=True, environ=environ))
             for _ in range(_GATEWAYS)
         ]
         redis_lab = RedisLab(lab, gateways)

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.faults.faultlab import FaultLab, running_gateway
+from tests.faults.faultlab import FaultLab, further_gateway
 from tests.lab.gateway import GatewayProcess
 
 GATEWAYS = 3
@@ -27,7 +27,7 @@ def test_every_hostname_is_ordered_once_while_gateways_are_killed_in_turn(
     in_hand: Counter[str] = Counter()
     with ExitStack() as stack:
         gateways = [
-            stack.enter_context(running_gateway(fault_lab.lab, works=True)) for _ in range(GATEWAYS)
+            stack.enter_context(further_gateway(fault_lab.lab, works=True)) for _ in range(GATEWAYS)
         ]
         for kill in range(KILLS):
             victim = gateways[kill % GATEWAYS]

@@ -16,10 +16,8 @@ import pytest
 
 from gateway.store.keys import BUCKETS, bucket_of
 from tests.faults.client import Client
-from tests.faults.faultlab import ZONE, FaultLab
+from tests.faults.faultlab import ZONE, FaultLab, further_gateway
 from tests.lab.forks import ForkedGateway
-from tests.lab.gateway import GatewayProcess, start_gateway
-from tests.lab.ports import free_port
 from tests.lab.process import Process, wait_until
 
 MANY = 300
@@ -68,7 +66,7 @@ def test_one_request_at_a_gateway_with_a_backlog_is_issued_before_most_of_it(
 ) -> None:
     *many, one = _in_one_bucket(FEWER + 1)
     _ask_for(fault_lab, many)
-    with _gateway(fault_lab) as gateway:
+    with further_gateway(fault_lab.lab, works=True, environ=_ENVIRON) as gateway:
         one_more.get(gateway.url, one)
         when_asked = _issued(fault_lab, many)
         wait_until(lambda: _issued(fault_lab, [one]) == 1, "the one is issued")
@@ -118,18 +116,3 @@ def _workers(fault_lab: FaultLab) -> Iterator[list[Process]]:
             # The next one's start does not wait for this one's.
             worker.start(lambda: True)
         yield workers
-
-
-@contextmanager
-def _gateway(fault_lab: FaultLab) -> Iterator[GatewayProcess]:
-    """A gateway that answers calls and works."""
-    gateway = start_gateway(
-        fault_lab.lab.config,
-        f"gateway-{secrets.token_hex(4)}",
-        port=free_port(),
-        environ=_ENVIRON,
-    )
-    try:
-        yield gateway
-    finally:
-        gateway.stop()

@@ -7,7 +7,7 @@ import pytest
 from tests.faults.faultlab import FaultLab
 from tests.faults.floodrun import LIMITS, GoodClient, flooding
 from tests.integration.service.calling import World
-from tests.lab.gateway import GatewayProcess, start_gateway
+from tests.lab.gateway import GatewayProcess, running_gateway
 from tests.lab.ports import free_port
 
 SECONDS = 3.0
@@ -18,9 +18,9 @@ ADDRESSES, CONNECTIONS = 20, 20
 def gateway(fault_lab: FaultLab) -> Iterator[GatewayProcess]:
     """A gateway with the limits that it has unless told otherwise."""
     port = free_port()
-    gateway = start_gateway(fault_lab.lab.config, f"flooded-{port}", port=port, environ=LIMITS)
-    yield gateway
-    gateway.stop()
+    config = fault_lab.lab.config
+    with running_gateway(config, f"flooded-{port}", port=port, environ=LIMITS) as gateway:
+        yield gateway
 
 
 def test_good_client_goes_on_beside_a_flood(fault_lab: FaultLab, gateway: GatewayProcess) -> None:

@@ -32,7 +32,7 @@ def test_order_answered_while_redis_is_away_is_stored_when_it_is_back(fault_lab:
         finally:
             fault_lab.lab.redis.start()
         _finish(fault_lab, [gateway])
-    _assert_each_ordered_once(fault_lab, [gateway])
+    fault_lab.assert_each_ordered_once([gateway.hostname])
 
 
 def test_steps_answered_while_redis_is_away_longer_than_a_lease_are_not_done_again(
@@ -53,7 +53,7 @@ def test_steps_answered_while_redis_is_away_longer_than_a_lease_are_not_done_aga
         finally:
             fault_lab.lab.redis.start()
         _finish(fault_lab, gateways)
-    _assert_each_ordered_once(fault_lab, gateways)
+    fault_lab.assert_each_ordered_once([gateway.hostname for gateway in gateways])
 
 
 def _make_account(fault_lab: FaultLab) -> None:
@@ -93,12 +93,3 @@ def _finish(fault_lab: FaultLab, gateways: Sequence[DoomedGateway]) -> None:
         fault_lab.wait_until_listening(gateway)
         fault_lab.certificates([gateway.hostname], gateway.url)
     fault_lab.wait_until_settled([gateway.hostname for gateway in gateways])
-
-
-def _assert_each_ordered_once(fault_lab: FaultLab, gateways: Sequence[DoomedGateway]) -> None:
-    hostnames = [gateway.hostname for gateway in gateways]
-    orders = fault_lab.evidence.orders(hostnames)
-    assert sorted(order.hostname for order in orders) == sorted(hostnames)
-    assert {order.status for order in orders} == {"valid"}
-    left = {f"_acme-challenge.{hostname}" for hostname in hostnames}
-    assert not left & fault_lab.evidence.challenge_names()

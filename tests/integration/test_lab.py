@@ -1,6 +1,5 @@
 """The lab itself: when these fail, look here before anywhere else."""
 
-import base64
 import json
 import os
 import signal
@@ -16,7 +15,6 @@ from typing import Any
 import dns.message
 import dns.query
 import dns.rcode
-import dns.tsig
 import dns.update
 import dns.xfr
 import dns.zone
@@ -49,12 +47,8 @@ DESCRIPTION_KEYS = [
 ]
 
 
-def signing_key(tsig: Tsig) -> dns.tsig.Key:
-    return dns.tsig.Key(tsig.name, base64.b64decode(tsig.secret_base64), tsig.algorithm)
-
-
 def add_txt(bind: BindPair, zone: str, label: str, tsig: Tsig | None) -> dns.rcode.Rcode:
-    keyring = signing_key(tsig) if tsig else None
+    keyring = tsig.key() if tsig else None
     update = dns.update.UpdateMessage(zone, keyring=keyring)
     update.add(label, 60, "TXT", "seen")
     host, port = bind.primary
@@ -131,7 +125,7 @@ def test_servers_in_the_ns_rrset_answer_over_tcp_as_well(bind: BindPair) -> None
 def test_another_persons_key_may_update_but_not_transfer(bind: BindPair, fresh_label: str) -> None:
     assert add_txt(bind, bind.zones[0], fresh_label, bind.hand) == dns.rcode.NOERROR
     host, port = bind.primary
-    query, _ = dns.xfr.make_query(dns.zone.Zone(bind.zones[0]), keyring=signing_key(bind.hand))
+    query, _ = dns.xfr.make_query(dns.zone.Zone(bind.zones[0]), keyring=bind.hand.key())
     answer = dns.query.tcp(query, host, port=port, timeout=EXCHANGE_LIMIT_SECONDS)
     assert answer.rcode() == dns.rcode.REFUSED
 

@@ -23,6 +23,7 @@ import dns.flags
 import dns.message
 import dns.query
 import dns.rcode
+import dns.tsig
 
 from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.process import Process, find_program
@@ -75,10 +76,6 @@ _SECONDARY_FOLLOWING = """
   min-retry-time 1;
 """
 
-_KEY = """
-key "{name}" {{ algorithm {algorithm}; secret "{secret}"; }};
-"""
-
 _PRIMARY_ZONE = """
 zone "{zone}" {{
   type primary;
@@ -118,6 +115,15 @@ class Tsig:
         """The argument of `-y`."""
         return f"{self.algorithm}:{self.name}:{self.secret_base64}"
 
+    def statement(self) -> str:
+        """The line of `named.conf`, and of a key file."""
+        secret = self.secret_base64
+        return f'key "{self.name}" {{ algorithm {self.algorithm}; secret "{secret}"; }};\n'
+
+    def key(self) -> dns.tsig.Key:
+        """What dnspython signs with."""
+        return dns.tsig.Key(self.name, self.secret_base64, self.algorithm)
+
 
 class BindPair:
     """A running primary and secondary.
@@ -135,9 +141,8 @@ class BindPair:
         self.secondary = (LOOPBACK, free_port())
         self.secondary_as_ns2 = (NS2_ADDRESS, self.primary[1])
         self.nameserver_port = self.primary[1]
-        named = find_program("named", "bind9")
-        self.primary_process = _prepare(named, "primary", folder, self._primary_config())
-        self.secondary_process = _prepare(named, "secondary", folder, self._secondary_config())
+        self.primary_process = _prepare("primary", folder, self._primary_config())
+        self.secondary_process = _prepare("secondary", folder, self._secondary_config())
         self._relay_process = relay_process(
             folder, "ns2-relay", self.secondary_as_ns2, self.secondary
         )
@@ -195,10 +200,7 @@ class BindPair:
         return self._config(self.secondary, _SECONDARY_FOLLOWING, zones)
 
     def _config(self, listen: tuple[str, int], following: str, zones: Sequence[str]) -> str:
-        keys = [
-            _KEY.format(name=key.name, algorithm=key.algorithm, secret=key.secret_base64)
-            for key in (self.tsig, self.hand)
-        ]
+        keys = [key.statement() for key in (self.tsig, self.hand)]
         options = _OPTIONS.format(
             host=listen[0],
             port=listen[1],
@@ -228,17 +230,24 @@ def new_key(name: str, algorithm: str = _ALGORITHM) -> Tsig:
     return Tsig(name, algorithm, base64.b64encode(secrets.token_bytes(32)).decode())
 
 
-def _prepare(named: str, name: str, folder: Path, config: str) -> Process:
-    own_folder = folder / name
-    own_folder.mkdir(mode=0o700)
-    config_file = own_folder / "named.conf"
+def named_process(folder: Path, name: str, config: str, *options: str) -> Process:
+    """BIND, not started yet, that works in `folder`; `options`: e.g. `-4`, IPv4 only.
+
+    Raises: LabFault.
+    """
+    config_file = folder / "named.conf"
     config_file.write_text(config)
     # Debian's AppArmor profile confines /usr/sbin/named to /etc/bind and /var; it goes by the
     # path of the program, so a copy may work in the lab's folder.
-    program = shutil.copy(named, own_folder / "named")
-    # -g: in the foreground, the log to stderr. -4: IPv4 only.
-    command = [str(program), "-g", "-4", "-c", str(config_file)]
-    return Process(name, command, own_folder)
+    program = shutil.copy(find_program("named", "bind9"), folder / "named")
+    # -g: in the foreground, the log to stderr.
+    return Process(name, [str(program), "-g", *options, "-c", str(config_file)], folder)
+
+
+def _prepare(name: str, folder: Path, config: str) -> Process:
+    own_folder = folder / name
+    own_folder.mkdir(mode=0o700)
+    return named_process(own_folder, name, config, "-4")
 
 
 def relay_process(

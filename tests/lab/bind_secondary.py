@@ -4,12 +4,11 @@ Responsible for: its configuration, and knowing when it has every zone. Must not
 kind. Called by: the tests of `tests/servers`.
 """
 
-import shutil
 from pathlib import Path
 
-from tests.lab.bind import is_authoritative
+from tests.lab.bind import is_authoritative, named_process
 from tests.lab.dns_server import DnsServer
-from tests.lab.process import Process, find_program
+from tests.lab.process import Process
 
 # The retry and refresh times: a NOTIFY that came too early shall not cost BIND's 500 s.
 _CONFIG = """
@@ -22,9 +21,6 @@ options {{
   allow-notify {{ {primary_host}; }};
 }};
 controls {{ }};
-"""
-_KEY = """
-key "{key.name}" {{ algorithm {key.algorithm}; secret "{key.secret_base64}"; }};
 """
 _ZONE = """
 zone "{zone}" {{
@@ -48,16 +44,12 @@ def start_bind_secondary(
     config = _CONFIG.format(host=listen[0], port=listen[1], primary_host=primary_host)
     by = ""
     if has_key:
-        config += _KEY.format(key=server.tsig)
+        config += server.tsig.statement()
         by = f' key "{server.tsig.name}"'
     for zone in server.zones:
         config += _ZONE.format(
             zone=zone, primary_host=primary_host, primary_port=primary_port, by=by
         )
-    config_file = folder / "named.conf"
-    config_file.write_text(config)
-    # A copy, since Debian's AppArmor profile goes by the program's path (see tests.lab.bind).
-    program = shutil.copy(find_program("named", "bind9"), folder / "named")
-    process = Process("secondary", [str(program), "-g", "-4", "-c", str(config_file)], folder)
+    process = named_process(folder, "secondary", config, "-4")
     process.start(lambda: all(is_authoritative(listen, zone) for zone in server.zones))
     return process

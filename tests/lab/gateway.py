@@ -14,9 +14,11 @@ import secrets
 import ssl
 import sys
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.lab.dns_server import DnsServer
 from tests.lab.pebble import AcmeServer
@@ -122,6 +124,12 @@ class GatewayProcess:
         """Kill it in the middle of whatever it does. May be repeated."""
         self.process.kill()
 
+    @property
+    def log_lines(self) -> list[dict[str, Any]]:
+        """What it has logged so far, of one that logs JSON."""
+        lines = self.process.log_file.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
     def _is_ready(self) -> bool:
         opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self._tls)
@@ -197,6 +205,23 @@ def start_gateway(
     gateway = prepare_gateway(config, name, port=port, environ=environ, tls=tls)
     gateway.start()
     return gateway
+
+
+@contextmanager
+def running_gateway(
+    config: GatewayConfig,
+    name: str = "gateway",
+    *,
+    port: int | None = None,
+    environ: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Iterator[GatewayProcess]:
+    """The same as `start_gateway`, as long as the block runs."""
+    gateway = start_gateway(config, name, port=port, environ=environ, tls=tls)
+    try:
+        yield gateway
+    finally:
+        gateway.stop()
 
 
 def prepare_gateway(

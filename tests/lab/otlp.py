@@ -37,8 +37,6 @@ class Span:
     trace: str
     id: str
     parent: str
-    began_ns: int
-    ended_ns: int
     kind: str
     has_failed: bool
     attributes: Attributes
@@ -142,8 +140,6 @@ def _read(sent: Sent, resource: Attributes, headers: Mapping[str, str]) -> Span:
         trace=sent.trace_id.hex(),
         id=sent.span_id.hex(),
         parent=sent.parent_span_id.hex(),
-        began_ns=sent.start_time_unix_nano,
-        ended_ns=sent.end_time_unix_nano,
         kind=Sent.SpanKind.Name(sent.kind).removeprefix("SPAN_KIND_").lower(),
         has_failed=sent.status.code == Status.STATUS_CODE_ERROR,
         attributes=_plain(sent.attributes),

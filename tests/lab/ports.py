@@ -20,6 +20,7 @@ LOOPBACK_V6 = "::1"
 _FIRST_PORT = 12_000
 _LAST_PORT = 32_000
 _MAX_TRIES = 200
+_CONNECT_LIMIT_SECONDS = 30.0
 
 _chosen: set[int] = set()
 
@@ -47,6 +48,15 @@ def free_port(addresses: Sequence[str] = (LOOPBACK,)) -> int:
 def has_ipv6() -> bool:
     """Whether this machine has IPv6 at all, which a container may be without: then not even ::1."""
     return _is_free(LOOPBACK_V6, 0)
+
+
+def refuses_connections(port: int) -> bool:
+    """Does nobody listen there any more?"""
+    try:
+        socket.create_connection((LOOPBACK, port), timeout=_CONNECT_LIMIT_SECONDS).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def _is_free(address: str, port: int) -> bool:

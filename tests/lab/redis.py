@@ -9,6 +9,8 @@ tests.
 
 import socket
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -57,7 +59,8 @@ class RedisProcess:
 
     def start(self) -> None:
         """Start it, or start it again after `stop` or `kill`, with what it had stored."""
-        self.process.start(self._is_ready)
+        # While it loads its file it takes connections but answers -LOADING.
+        self.process.start(lambda: answers_ping(self.port))
 
     def stop(self) -> None:
         """Stop it. May be repeated."""
@@ -67,14 +70,15 @@ class RedisProcess:
         """Kill it in the middle of whatever it does. May be repeated."""
         self.process.kill()
 
-    def _is_ready(self) -> bool:
-        # While it loads its file it takes connections but answers -LOADING.
-        try:
-            with socket.create_connection((LOOPBACK, self.port), _ANSWER_LIMIT_SECONDS) as peer:
-                peer.sendall(b"PING\r\n")
-                return peer.recv(64) == b"+PONG\r\n"
-        except OSError:
-            return False
+
+def answers_ping(port: int) -> bool:
+    """Is there a Redis that answers calls now?"""
+    try:
+        with socket.create_connection((LOOPBACK, port), _ANSWER_LIMIT_SECONDS) as peer:
+            peer.sendall(b"PING\r\n")
+            return peer.recv(64) == b"+PONG\r\n"
+    except OSError:
+        return False
 
 
 def start_redis(folder: Path, *options: str) -> RedisProcess:
@@ -89,6 +93,16 @@ def start_redis(folder: Path, *options: str) -> RedisProcess:
     server = RedisProcess(Process("redis", command, folder), port, folder)
     server.start()
     return server
+
+
+@contextmanager
+def running_redis(folder: Path) -> Iterator[RedisProcess]:
+    """The same as `start_redis`, as long as the block runs."""
+    server = start_redis(folder)
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def ask_redis(port: int, *words: str) -> str:

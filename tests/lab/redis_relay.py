@@ -5,15 +5,12 @@ Must not: look into what is stored.
 Called by: fault tests.
 """
 
-import socket
-import sys
 from pathlib import Path
 
+from tests.lab.bind import relay_process
 from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.process import Process
-from tests.lab.redis import RedisProcess, start_redis
-
-_ANSWER_LIMIT_SECONDS = 1.0
+from tests.lab.redis import RedisProcess, answers_ping, start_redis
 
 
 class RelayedRedis:
@@ -32,20 +29,12 @@ class RelayedRedis:
 
     def start_relay(self) -> None:
         """Start the relay, or start it again after it was killed."""
-        self.relay.start(self._is_relayed)
+        self.relay.start(lambda: answers_ping(self._port))
 
     def stop(self) -> None:
         """Stop both. May be repeated."""
         self.relay.stop()
         self.server.stop()
-
-    def _is_relayed(self) -> bool:
-        try:
-            with socket.create_connection((LOOPBACK, self._port), _ANSWER_LIMIT_SECONDS) as peer:
-                peer.sendall(b"PING\r\n")
-                return peer.recv(64) == b"+PONG\r\n"
-        except OSError:
-            return False
 
 
 def start_relayed_redis(folder: Path) -> RelayedRedis:
@@ -55,9 +44,8 @@ def start_relayed_redis(folder: Path) -> RelayedRedis:
     """
     server = start_redis(folder)
     port = free_port()
-    program = [sys.executable, "-I", str(Path(__file__).with_name("relay.py"))]
-    addresses = ["--listen", f"{LOOPBACK}:{port}", "--to", f"{LOOPBACK}:{server.port}"]
-    relayed = RelayedRedis(server, Process("relay", [*program, *addresses], folder), port)
+    relay = relay_process(folder, "relay", (LOOPBACK, port), (LOOPBACK, server.port))
+    relayed = RelayedRedis(server, relay, port)
     try:
         relayed.start_relay()
     except BaseException:

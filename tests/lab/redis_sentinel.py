@@ -10,8 +10,8 @@ Called by: fault tests.
 from pathlib import Path
 
 from tests.lab.ports import LOOPBACK, free_port
-from tests.lab.process import LabFault, Process, find_program, wait_until
-from tests.lab.redis import RedisProcess, ask_redis, start_redis
+from tests.lab.process import Process, find_program, wait_until
+from tests.lab.redis import RedisProcess, answers_ping, ask_redis, start_redis
 
 SERVICE = "gateway"
 _SENTINELS = 3
@@ -85,7 +85,7 @@ class SentinelSet:
         )
         command = [find_program("redis-server", "redis-server"), str(config_file), "--sentinel"]
         process = Process("sentinel", command, folder)
-        process.start(lambda: _answers(port))
+        process.start(lambda: answers_ping(port))
         self.sentinels[port] = process
 
     def _processes(self) -> list[Process | RedisProcess]:
@@ -129,13 +129,6 @@ def start_sentinel_set(folder: Path) -> SentinelSet:
 
 
 _PROMPT = ("--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1")
-
-
-def _answers(port: int) -> bool:
-    try:
-        return ask_redis(port, "PING").strip() == "PONG"
-    except LabFault:
-        return False
 
 
 def _subfolder(folder: Path, name: str) -> Path:

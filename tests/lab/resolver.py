@@ -6,7 +6,6 @@ Must not: answer for anything else; there is no way to the root from here.
 Called by: tests whose CA must follow an alias.
 """
 
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,8 +14,8 @@ import dns.message
 import dns.query
 import dns.rcode
 
+from tests.lab.bind import named_process
 from tests.lab.ports import LOOPBACK, free_port
-from tests.lab.process import Process, find_program
 
 _ANSWER_LIMIT_SECONDS = 1.0
 
@@ -45,11 +44,7 @@ class Resolver:
         config = _CONFIG.format(host=self.address[0], port=self.address[1])
         for zone in self._zones:
             config += _ZONE.format(zone=zone, host=primary[0], port=primary[1])
-        (folder / "named.conf").write_text(config)
-        # A copy, since Debian's AppArmor profile goes by the program's path (see tests.lab.bind).
-        program = shutil.copy(find_program("named", "bind9"), folder / "named")
-        command = [str(program), "-g", "-4", "-c", str(folder / "named.conf")]
-        self._process = Process("resolver", command, folder)
+        self._process = named_process(folder, "resolver", config, "-4")
 
     def start(self) -> None:
         """Start it; ready when it finds every zone. Raises: LabFault."""

@@ -94,7 +94,7 @@ class TlsLoad:
     """Clients that are at work within the `with` block, against one address and all hostnames.
 
     `fresh` of each kind (either TLS version, with and without resumption) make a new connection for
-    every request; `kept` of each version keep theirs. `ca_file` holds the only root they trust.
+    every request; one of each version keeps its own. `ca_file` holds the only root they trust.
     """
 
     def __init__(
@@ -104,7 +104,6 @@ class TlsLoad:
         ca_file: Path,
         *,
         fresh: int = 1,
-        kept: int = 1,
         bounds: Bounds | None = None,
     ) -> None:
         self._address = address
@@ -125,7 +124,7 @@ class TlsLoad:
             for version, resumes in itertools.product(VERSIONS, (False, True))
             for _ in range(fresh)
         ]
-        jobs += [partial(self._stay, version) for version in VERSIONS for _ in range(kept)]
+        jobs += [partial(self._stay, version) for version in VERSIONS]
         self._threads = [threading.Thread(target=job, daemon=True) for job in jobs]
 
     def __enter__(self) -> Self:

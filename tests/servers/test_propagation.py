@@ -12,7 +12,7 @@ from gateway.dns.challenges import Challenges, ChallengeTarget
 from gateway.dns.exchange import Exchange
 from gateway.dns.propagation import Propagation
 from gateway.dns.zones import Endpoint, Zone, Zones
-from tests.integration.dns.conftest import soon
+from tests.integration.dns.conftest import missing, soon
 from tests.lab.process import read_until
 from tests.servers.conftest import AnyServer, Tells
 
@@ -44,7 +44,7 @@ async def test_challenge_reaches_the_secondary(
     assert len(look.lagging) == 2
     await challenges.publish(target, VALUE, soon())
     await read_until(
-        lambda: propagation.look(target, VALUE, soon()), lambda look: not look.missing, 20
+        lambda: propagation.look(target, VALUE, soon()), lambda look: not missing(look), 20
     )
     tells("a challenge on its way to a secondary", "there by NOTIFY")
 
@@ -69,7 +69,7 @@ async def test_many_values_are_read_over_tcp(
     reply = dns.query.udp(query, host, port=port, timeout=LIMIT_SECONDS)
     last = f"011{'x' * 200}"
     await read_until(
-        lambda: propagation.look(target, last, soon()), lambda look: not look.missing, 20
+        lambda: propagation.look(target, last, soon()), lambda look: not missing(look), 20
     )
     words = "truncated" if reply.flags & dns.flags.TC else "whole"
     tells("twelve values of 203 characters over UDP", f"{words}; seen by TCP")
@@ -84,7 +84,7 @@ async def test_challenge_removed_is_gone_from_the_answers(
     answers = []
     for _ in range(3):
         await challenges.publish(target, VALUE, soon())
-        answers.append(not (await propagation.look(primary_only, VALUE, soon())).missing)
+        answers.append(not missing(await propagation.look(primary_only, VALUE, soon())))
         await challenges.remove(target, VALUE, soon())
         answers.append(bool((await propagation.look(primary_only, VALUE, soon())).lagging))
     tells("a value added and removed three times", "seen at once" if all(answers) else "cached")

@@ -8,15 +8,14 @@ from gateway.holdings.rebuilding import Upshot
 from gateway.store.connection import Store
 from tests.integration.dns.conftest import zone_at
 from tests.integration.holdings.ruins import ADDRESS, Ruins, holder_of
-from tests.lab.redis import RedisProcess, start_redis
+from tests.lab.redis import RedisProcess, running_redis
 from tests.servers.conftest import AnyServer
 
 
 @pytest.fixture(scope="module")
 def losable_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
-    server = start_redis(tmp_path_factory.mktemp("losable"))
-    yield server
-    server.stop()
+    with running_redis(tmp_path_factory.mktemp("losable")) as server:
+        yield server
 
 
 @pytest.fixture

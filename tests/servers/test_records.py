@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from gateway.contract import DnsRecord
 from gateway.dns.outcome import Outcome, OutcomeKind
-from tests.integration.dns.conftest import V4, V4_OTHER, V6, Caller, marker_of, owner_of
+from tests.integration.dns.conftest import V4, V4_OTHER, V6, Caller, owner_of, shown
 from tests.integration.dns.hand import Hand
 from tests.servers.conftest import Tells
 from tests.servers.eyes import Eyes, taken
@@ -22,14 +22,6 @@ FOREIGN = (
     "DNAME elsewhere.example.org.",
     'TXT "gateway-owner=v1:k1:AAAAAAAAAAAAAAAAAAAAAA"',
 )
-
-
-def shown(caller: Caller, record: DnsRecord, *, marker_ttl: int | None = None) -> set[str]:
-    ttl = marker_ttl or record.ttl
-    return {
-        f"{record.ttl} {record.type} {record.value}",
-        f"{ttl} {marker_of(caller.owner, record)}",
-    }
 
 
 def kinds(*outcomes: Outcome) -> str:

@@ -1,6 +1,5 @@
 """What travels between the gateway and each kind of server: keys, clocks, transports, restarts."""
 
-import base64
 import re
 import time
 from collections.abc import Callable
@@ -34,7 +33,6 @@ from tests.integration.dns.conftest import (
 from tests.integration.dns.hand import Hand
 from tests.integration.dns.servers import Meddling, lossy_line
 from tests.integration.dns.test_faults import IMPATIENT, lose_first, spoil_first
-from tests.lab.bind import Tsig
 from tests.lab.dns_server import DnsServer
 from tests.servers.conftest import Tells
 from tests.servers.eyes import Eyes, said
@@ -115,7 +113,7 @@ async def test_types_that_the_key_may_change(
     server: DnsServer, zone: Zone, hostname: str, eyes: Eyes, tells: Tells
 ) -> None:
     assert await refused_types(Exchange(), zone, soon()) == ()
-    key = signing(server.tsig)
+    key = server.tsig.key()
     update = dns.update.UpdateMessage("example.test", keyring=key)
     update.add(f"{hostname}.", 60, "MX", "10 mail.example.org.")
     host, port = server.primary
@@ -214,7 +212,3 @@ async def test_records_outlive_a_crash_of_the_server(
     assert (eyes.records(caller.hostname), eyes.serial()) == (before, serial)
     outcomes = [await caller.publish(V4), await caller.publish(V6)]
     tells("the server killed and started: again, replace", kinds(*outcomes))
-
-
-def signing(tsig: Tsig) -> dns.tsig.Key:
-    return dns.tsig.Key(tsig.name, base64.b64decode(tsig.secret_base64), tsig.algorithm)

@@ -1,40 +1,24 @@
 """The systemd units of docs/examples/agent, as systemd itself judges them."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from gateway.agent.clocks import Pace
-from tests.lab.process import find_program
+from tests.lab.units import analyze, exposure, write_units
 
 EXAMPLES = Path("docs/examples/agent")
 UNITS = ["gateway-agent.service", "gateway-agent-once.service", "gateway-agent-once.timer"]
 SERVICES = UNITS[:2]
 MOST_EXPOSED = 2.0
-"""Out of 10; systemd calls up to 4 "OK"."""
 
 
 @pytest.fixture(scope="module")
 def units(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The units with a program that is there: systemd looks for it."""
     folder = tmp_path_factory.mktemp("units")
-    program = Path(sys.executable).with_name("gateway")
-    for name in UNITS:
-        text = (EXAMPLES / name).read_text()
-        (folder / name).write_text(text.replace("/opt/gateway/bin/gateway", str(program)))
+    write_units(folder, (EXAMPLES / name for name in UNITS))
     return folder
-
-
-def analyze(*arguments: str) -> str:
-    program = find_program("systemd-analyze", "systemd")
-    done = subprocess.run(
-        [program, *arguments], check=False, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 def test_units_are_taken_by_systemd_without_a_word(units: Path) -> None:
@@ -43,10 +27,7 @@ def test_units_are_taken_by_systemd_without_a_word(units: Path) -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_service_is_hardly_exposed(units: Path, name: str) -> None:
-    told = analyze("security", "--offline=true", "--no-pager", str(units / name))
-    level = re.search(r"Overall exposure level for \S+: ([0-9.]+)", told)
-    assert level is not None
-    assert float(level[1]) <= MOST_EXPOSED
+    assert exposure(units / name) <= MOST_EXPOSED
 
 
 def settings_of(name: str) -> dict[str, str]:

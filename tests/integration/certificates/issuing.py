@@ -8,7 +8,6 @@ from typing import TypeVar
 import dns.asyncquery
 import dns.name
 import dns.rcode
-import dns.tsig
 import dns.update
 
 from gateway.certificates.accounts import StoredAccount
@@ -85,7 +84,7 @@ def settings_for(pebble: AcmeServer, **changes: object) -> AuthoritySettings:
 
 async def change_txt(bind: BindPair, name: str, value: str, *, present: bool) -> None:
     """Add or delete one TXT value at the primary."""
-    key = dns.tsig.Key(bind.tsig.name, bind.tsig.secret_base64, bind.tsig.algorithm)
+    key = bind.tsig.key()
     update = dns.update.UpdateMessage(ZONE, keyring={key.name: key})
     owner = dns.name.from_text(f"{name}.")
     if present:

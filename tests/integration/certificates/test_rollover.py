@@ -147,7 +147,7 @@ async def test_challenge_is_stale_after_a_rollover_and_is_answered_anew(
             await second.answer_challenge(before.challenge_url, before.key_thumbprint)
         assert caught.value.kind is FaultKind.STALE_CHALLENGE
     after = await second.read_authorization(url)
-    assert (after.status, after.challenge_status) == ("pending", "pending")
+    assert after.status == "pending"
     assert after.key_thumbprint != before.key_thumbprint
     assert after.txt_value != before.txt_value
     assert after.txt_value is not None

@@ -14,7 +14,7 @@ from gateway.dns.exchange import Exchange
 from gateway.dns.marker import MarkerKey, Markers
 from gateway.dns.outcome import Outcome
 from gateway.dns.owner import Owner
-from gateway.dns.propagation import Propagation
+from gateway.dns.propagation import Look, Propagation
 from gateway.dns.publisher import Publisher
 from gateway.dns.zones import Endpoint, TsigKey, Zone, Zones
 from tests.integration.dns.hand import Hand
@@ -51,11 +51,16 @@ def marker_of(owner: Owner, record: DnsRecord) -> str:
     return f'TXT "{MARKERS.sign(owner, record.type, record.value)}"'
 
 
+def missing(look: Look) -> tuple[str, ...]:
+    """All that don't answer the value with authority; () is done."""
+    return look.lagging + look.silent
+
+
 async def propagated(target: ChallengeTarget, value: str) -> None:
     """Wait until all servers of the zone answer the value."""
     propagation = Propagation(Exchange(), time.monotonic)
     await read_until(
-        lambda: propagation.look(target, value, soon()), lambda look: not look.missing, 20
+        lambda: propagation.look(target, value, soon()), lambda look: not missing(look), 20
     )
 
 
@@ -86,6 +91,20 @@ class Caller:
     def through(self, zone: Zone, exchange: Exchange | None = None) -> "Caller":
         """The same ownership over another way to the server."""
         return Caller(Publisher(Zones([zone]), MARKERS, exchange or Exchange()), self.owner)
+
+
+def caller_at(hostname: str, *zones: Zone) -> Caller:
+    """One ownership where these zones are configured, and calls for it."""
+    return Caller(Publisher(Zones(zones), MARKERS, Exchange()), owner_of(hostname))
+
+
+def shown(caller: Caller, record: DnsRecord, *, marker_ttl: int | None = None) -> set[str]:
+    """What `Hand.records` shows of a published record."""
+    ttl = marker_ttl or record.ttl
+    return {
+        f"{record.ttl} {record.type} {record.value}",
+        f"{ttl} {marker_of(caller.owner, record)}",
+    }
 
 
 @pytest.fixture

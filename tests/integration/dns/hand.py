@@ -3,14 +3,12 @@
 Used by the tests of this folder to set states up, to interfere, and to see what is really there.
 """
 
-import base64
 import subprocess
 
 import dns.message
 import dns.name
 import dns.query
 import dns.rdatatype
-import dns.tsig
 
 from tests.lab.bind import Tsig
 from tests.lab.dns_server import DnsServer
@@ -65,7 +63,6 @@ class Hand:
 
     def _ask(self, name: str, rdtype: str) -> dns.message.Message:
         query = dns.message.make_query(name, rdtype, flags=0)
-        secret = base64.b64decode(self._tsig.secret_base64)
-        query.use_tsig(dns.tsig.Key(self._tsig.name, secret, self._tsig.algorithm))
+        query.use_tsig(self._tsig.key())
         host, port = self._server
         return dns.query.tcp(query, host, port=port, timeout=_LIMIT_SECONDS)

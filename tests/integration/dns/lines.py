@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import dns.flags
 import dns.message
 import dns.opcode
-import dns.tsig
 from dns.rcode import Rcode
 
 from gateway.dns.zones import Endpoint
@@ -65,7 +64,7 @@ def answering(rcode: Rcode, key: Tsig | None, *, all_kinds: bool = False) -> Way
 
     `all_kinds`: nor the queries.
     """
-    signing = None if key is None else dns.tsig.Key(key.name, key.secret_base64, key.algorithm)
+    signing = None if key is None else key.key()
 
     async def way(request: bytes, ask: Ask) -> bytes | None:
         if not (all_kinds or is_update(request)):

@@ -1,9 +1,6 @@
 """One BIND with a configuration of a test's own: options, a policy, views, or one of the docs."""
 
-import base64
 import re
-import secrets
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +12,10 @@ import dns.message
 import dns.query
 import dns.rcode
 import dns.rdatatype
-import dns.tsig
 
-from tests.lab.bind import Tsig
+from tests.lab.bind import Tsig, named_process, new_key
 from tests.lab.ports import LOOPBACK, LOOPBACK_V6, free_port
-from tests.lab.process import Process, find_program, wait_until
+from tests.lab.process import Process, wait_until
 
 _DOCUMENT = Path(__file__).parents[3] / "docs" / "dns-servers.md"
 
@@ -33,9 +29,6 @@ options {{
   {options}
 }};
 controls {{ }};
-"""
-_KEY = """
-key "{key.name}" {{ algorithm {key.algorithm}; secret "{key.secret_base64}"; }};
 """
 _ZONE = """
 zone "{name}" {{ type primary; file "{name}.zone"; {permission} }};
@@ -75,10 +68,6 @@ class LoneBind:
         return any(rrset.rdtype == dns.rdatatype.RRSIG for rrset in found)
 
 
-def new_key(name: str = "gateway", algorithm: str = "hmac-sha256") -> Tsig:
-    return Tsig(name, algorithm, base64.b64encode(secrets.token_bytes(32)).decode())
-
-
 @contextmanager
 def lone_bind(
     folder: Path,
@@ -93,7 +82,7 @@ def lone_bind(
 
     `with_ipv6`: at ::1 too, with the same port.
     """
-    key = new_key(algorithm=algorithm)
+    key = new_key("gateway", algorithm)
     port = free_port((LOOPBACK, LOOPBACK_V6) if with_ipv6 else (LOOPBACK,))
     if with_ipv6:
         options += f"listen-on-v6 port {port} {{ {LOOPBACK_V6}; }};"
@@ -125,7 +114,7 @@ def signed_bind(
     def is_ready(server: LoneBind) -> bool:
         return all(server.signs(name) for name in zones)
 
-    with bind_with(folder, [new_key()], config, is_ready) as server:
+    with bind_with(folder, [new_key("gateway")], config, is_ready) as server:
         yield server
 
 
@@ -145,9 +134,9 @@ def documented_bind(
     Its paths are made the folder's; what it includes are files with `keys`, one a file. `zones` are
     the zone files and their records; a name with a slash is another view's. `replacing`: addresses.
     """
-    given = list(keys) or [new_key()]
+    given = list(keys) or [new_key("gateway")]
     for key in given:
-        (folder / f"{key.name}.key").write_text(_KEY.format(key=key))
+        (folder / f"{key.name}.key").write_text(key.statement())
     for name, records in zones.items():
         write_zone(folder, name, records)
     config = re.sub(r'"/(?:etc|var/lib)/bind(/[^"]*)?"', rf'"{folder}\1"', documented(title))
@@ -187,11 +176,8 @@ def bind_with(
     """Run BIND on `config`; the first of `keys` is the server's `tsig`."""
     address = (LOOPBACK, port or free_port())
     text = _OPTIONS.format(host=address[0], port=address[1], options=options)
-    text += "".join(_KEY.format(key=key) for key in keys if defines_keys)
-    (folder / "named.conf").write_text(text + config)
-    # A copy, since Debian's AppArmor profile goes by the program's path (see tests.lab.bind).
-    program = shutil.copy(find_program("named", "bind9"), folder / "named")
-    process = Process("named", [str(program), "-g", "-c", str(folder / "named.conf")], folder)
+    text += "".join(key.statement() for key in keys if defines_keys)
+    process = named_process(folder, "named", text + config)
     server = LoneBind(address, keys[0], process)
     process.start(lambda: server_answers(server))
     try:
@@ -210,8 +196,7 @@ def server_answers(server: LoneBind) -> bool:
 def _ask(server: tuple[str, int], zone: str, tsig: Tsig | None) -> dns.message.Message | None:
     query = dns.message.make_query(zone, "SOA", flags=0, want_dnssec=True)
     if tsig is not None:
-        secret = base64.b64decode(tsig.secret_base64)
-        query.use_tsig(dns.tsig.Key(tsig.name, secret, tsig.algorithm))
+        query.use_tsig(tsig.key())
     try:
         return dns.query.tcp(query, server[0], timeout=1.0, port=server[1])
     except (OSError, dns.exception.DNSException):

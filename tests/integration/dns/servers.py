@@ -11,7 +11,6 @@ from typing import cast
 
 import dns.message
 import dns.opcode
-import dns.tsig
 from dns.rcode import Rcode
 
 from gateway.dns.exchange import Exchange, Over
@@ -144,7 +143,7 @@ async def signing_server(
 
     It never sets AA.
     """
-    key = dns.tsig.Key(tsig.name, tsig.secret_base64, tsig.algorithm)
+    key = tsig.key()
 
     async def serve(wire: bytes, answer: Callable[[bytes], None]) -> None:
         request = dns.message.from_wire(wire, keyring=key)
@@ -178,7 +177,7 @@ async def withholding_server(
     A fake for what BIND can't be configured to do: refuse queries for one type only. It answers
     properly signed, over UDP and TCP; all else the real server answers.
     """
-    key = dns.tsig.Key(tsig.name, tsig.secret_base64, tsig.algorithm)
+    key = tsig.key()
 
     def own_answer(wire: bytes) -> bytes | None:
         reply = judge(dns.message.from_wire(wire, keyring=key))

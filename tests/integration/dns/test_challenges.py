@@ -23,9 +23,9 @@ from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, TsigKey, Zone, Zones
 from tests.integration.dns.conftest import MARKERS, Caller, owner_of, soon, zone_at
 from tests.integration.dns.hand import Hand
-from tests.integration.dns.lone_bind import bind_with, lone_bind, new_key, write_zone
+from tests.integration.dns.lone_bind import bind_with, lone_bind, write_zone
 from tests.integration.dns.servers import Meddling, black_hole, lossy_line
-from tests.lab.bind import BindPair
+from tests.lab.bind import BindPair, new_key
 from tests.lab.ports import LOOPBACK, free_port
 
 ONE, TWO = "value-of-one-issuance", "value-of-another"
@@ -111,7 +111,9 @@ async def test_alias_to_a_zone_that_can_not_be_served_is_told_and_looked_at_agai
         f'zone "{each}" {{ type primary; file "{each}.zone"; allow-update {{ key gateway; }}; }};'
         for each in ("good.test", "broken.test")
     )
-    with bind_with(tmp_path, [new_key()], config, lambda at: at.serves("good.test")) as server:
+    with bind_with(
+        tmp_path, [new_key("gateway")], config, lambda at: at.serves("good.test")
+    ) as server:
         zones = [
             zone_at(server.primary, server.tsig, each) for each in ("good.test", "broken.test")
         ]

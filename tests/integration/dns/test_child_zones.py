@@ -9,14 +9,11 @@ from gateway.dns.challenges import Challenges
 from gateway.dns.errors import ChallengeUnavailable
 from gateway.dns.exchange import Exchange
 from gateway.dns.outcome import OutcomeKind
-from gateway.dns.publisher import Publisher
 from gateway.dns.zones import Endpoint, Zone, Zones
 from tests.integration.dns.conftest import (
-    MARKERS,
     V4,
     V4_OTHER,
-    Caller,
-    owner_of,
+    caller_at,
     propagated,
     soon,
     zone_at,
@@ -44,10 +41,6 @@ def server(request: pytest.FixtureRequest, tmp_path: Path, delegation: str) -> I
     zones = {"parent.test": f"{FOREIGN}\n{delegation}", "sub.parent.test": FOREIGN}
     with lone_bind(tmp_path, zones, options=ANSWERS[request.param]) as running:
         yield running
-
-
-def caller_at(hostname: str, *zones: Zone) -> Caller:
-    return Caller(Publisher(Zones(zones), MARKERS, Exchange()), owner_of(hostname))
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from tests.integration.dns.conftest import (
     V4_OTHER,
     V6,
     Caller,
+    caller_at,
     marker_of,
     owner_of,
     soon,
@@ -239,9 +240,7 @@ async def test_server_without_tcp_and_with_short_answers_to_any_is_read_whole(
     with lone_bind(tmp_path, {"parent.test": ""}, options="minimal-any yes;") as server:
         async with lossy_line(server.primary, lambda _, reply: reply, with_tcp=False) as endpoint:
             zone = zone_at(endpoint, server.tsig, "parent.test")
-            caller = Caller(
-                Publisher(Zones([zone]), MARKERS, Exchange()), owner_of("x.parent.test")
-            )
+            caller = caller_at("x.parent.test", zone)
             kinds = [(await caller.publish(record)).kind for record in (V4, V4, V6, V6)]
             assert kinds == [CREATED, OutcomeKind.UNCHANGED, UPDATED, OutcomeKind.UNCHANGED]
             assert (await caller.withdraw()).kind is DELETED
@@ -359,7 +358,7 @@ async def test_clock_that_is_off_fails_and_says_by_how_much(
 async def test_server_that_refuses_updates_fails_and_says_so(tmp_path: Path) -> None:
     with lone_bind(tmp_path, {"parent.test": ""}, permission="allow-update { none; };") as server:
         zone = zone_at(server.primary, server.tsig, "parent.test")
-        caller = Caller(Publisher(Zones([zone]), MARKERS, Exchange()), owner_of("x.parent.test"))
+        caller = caller_at("x.parent.test", zone)
         outcome = await caller.publish(V4)
     assert (outcome.kind, outcome.unknown) == (FAILED, False)
     for word in ("REFUSED", "update", "parent.test", "gateway"):
@@ -370,5 +369,5 @@ async def test_server_that_refuses_updates_fails_and_says_so(tmp_path: Path) -> 
 async def test_all_usual_algorithms_sign(tmp_path: Path, algorithm: str) -> None:
     with lone_bind(tmp_path, {"parent.test": ""}, algorithm=algorithm) as server:
         zone = zone_at(server.primary, server.tsig, "parent.test")
-        caller = Caller(Publisher(Zones([zone]), MARKERS, Exchange()), owner_of("x.parent.test"))
+        caller = caller_at("x.parent.test", zone)
         assert (await caller.publish(V4)).kind is CREATED

@@ -16,9 +16,14 @@ from gateway.dns.exchange import Exchange
 from gateway.dns.health import check_zone, silent_servers
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.propagation import Look, Propagation
-from gateway.dns.publisher import Publisher
 from gateway.dns.zones import Endpoint, Zone, Zones
-from tests.integration.dns.conftest import MARKERS, V6, Caller, owner_of, soon, zone_at
+from tests.integration.dns.conftest import (
+    V6,
+    caller_at,
+    missing,
+    soon,
+    zone_at,
+)
 from tests.integration.dns.lone_bind import LoneBind, lone_bind
 from tests.lab.ports import LOOPBACK_V6, has_ipv6
 
@@ -62,14 +67,14 @@ def six(server: LoneBind) -> str:
 
 async def test_server_with_addresses_of_both_kinds_is_asked_at_both(server: LoneBind) -> None:
     look = await look_after_publishing(zone_of(server, "both.test"))
-    assert look.missing == ()
+    assert missing(look) == ()
     assert look.seen == ((four(server), six(server)) if HAS_IPV6 else (four(server),))
 
 
 async def test_server_with_an_ipv6_address_only_is_asked_there(server: LoneBind) -> None:
     look = await look_after_publishing(zone_of(server, "six.test"))
     if HAS_IPV6:
-        assert (look.seen, look.missing) == ((four(server), six(server)), ())
+        assert (look.seen, missing(look)) == ((four(server), six(server)), ())
     else:
         label = f"ns2.six.test:{server.primary[1]}"
         assert (look.seen, look.silent) == ((four(server),), (label,))
@@ -90,7 +95,7 @@ async def test_address_that_no_packet_may_go_to_is_silence(server: LoneBind) -> 
 
 async def test_primary_at_an_ipv6_address_takes_updates(server: LoneBind) -> None:
     zone = replace(zone_of(server, "both.test"), primary=Endpoint(LOOPBACK_V6, server.primary[1]))
-    caller = Caller(Publisher(Zones([zone]), MARKERS, Exchange()), owner_of("relay.both.test"))
+    caller = caller_at("relay.both.test", zone)
     outcome = await caller.publish(V6)
     if HAS_IPV6:
         assert (outcome.kind, outcome.record) == (OutcomeKind.CREATED, V6)

@@ -12,15 +12,12 @@ from gateway.dns.errors import DnsFault, ServerRefused
 from gateway.dns.exchange import Exchange
 from gateway.dns.health import check_zone, probe_zone, refused_types
 from gateway.dns.outcome import OutcomeKind
-from gateway.dns.publisher import Publisher
 from gateway.dns.zones import Zone, Zones
 from tests.integration.dns.conftest import (
-    MARKERS,
     V4,
     V4_OTHER,
     V6,
-    Caller,
-    owner_of,
+    caller_at,
     propagated,
     soon,
     zone_at,
@@ -31,9 +28,9 @@ from tests.integration.dns.lone_bind import (
     bind_with,
     documented_bind,
     lone_bind,
-    new_key,
     write_zone,
 )
+from tests.lab.bind import new_key
 from tests.lab.ports import LOOPBACK, free_port
 
 CREATED, UPDATED = OutcomeKind.CREATED, OutcomeKind.UPDATED
@@ -43,13 +40,9 @@ HOSTS = "www IN A 203.0.113.7\nrelays IN MX 10 mail"
 ALIASES = "_acme-challenge.mail IN CNAME mail.acme.example.com."
 
 
-def caller_at(zone: Zone, hostname: str) -> Caller:
-    return Caller(Publisher(Zones([zone]), MARKERS, Exchange()), owner_of(hostname))
-
-
 async def works(zone: Zone, hostname: str) -> None:
     """A record and a challenge come and go."""
-    caller = caller_at(zone, hostname)
+    caller = caller_at(hostname, zone)
     kinds = [(await caller.publish(record)).kind for record in (V4, V4_OTHER, V6)]
     assert [*kinds, (await caller.withdraw()).kind] == [CREATED, UPDATED, UPDATED, DELETED]
     challenges = Challenges(Zones([zone]), Exchange())
@@ -105,7 +98,7 @@ class TestLeastPrivilegeAsDocumented:
     def server(self, tmp_path: Path) -> Iterator[LoneBind]:
         zones = {"example.com": f"{HOSTS}\n{ALIASES}", "acme.example.com": ""}
         self.acme_key = new_key("gateway-acme")
-        keys = (new_key(), self.acme_key)
+        keys = (new_key("gateway"), self.acme_key)
         with documented_bind(tmp_path, "least privilege", zones, keys=keys) as running:
             yield running
 
@@ -131,7 +124,7 @@ class TestLeastPrivilegeAsDocumented:
         await challenges.remove(target, "value", soon())
 
     async def test_record_outside_fails_naming_types_name_and_refusal(self, zone: Zone) -> None:
-        outcome = await caller_at(zone, "edge.example.com").publish(V6)
+        outcome = await caller_at("edge.example.com", zone).publish(V6)
         assert (outcome.kind, outcome.unknown) == (FAILED, False)
         assert outcome.retry_after_seconds is not None
         for word in ("REFUSED", "AAAA, TXT", "edge.example.com", "update-policy", "key gateway"):
@@ -144,9 +137,9 @@ class TestLeastPrivilegeAsDocumented:
             await challenges.publish(target, "value", soon())
 
     async def test_looking_needs_no_right_to_write(self, zone: Zone) -> None:
-        assert (await caller_at(zone, "edge.example.com").inspect()).kind is OutcomeKind.FREE
-        assert (await caller_at(zone, "www.example.com").inspect()).kind is OutcomeKind.CONFLICT
-        assert (await caller_at(zone, "edge.example.com").withdraw()).kind is DELETED
+        assert (await caller_at("edge.example.com", zone).inspect()).kind is OutcomeKind.FREE
+        assert (await caller_at("www.example.com", zone).inspect()).kind is OutcomeKind.CONFLICT
+        assert (await caller_at("edge.example.com", zone).withdraw()).kind is DELETED
 
     async def test_check_warns_of_the_narrow_rule(self, zone: Zone, acme: Zone) -> None:
         assert (await check_zone(Exchange(), zone, soon())).ok
@@ -201,7 +194,7 @@ async def test_rule_of_each_kind_admits_what_the_table_says(tmp_path: Path, rule
         created = [
             hostname
             for hostname in HOSTNAMES
-            if (await caller_at(zone, hostname).publish(V4)).kind is CREATED
+            if (await caller_at(hostname, zone).publish(V4)).kind is CREATED
         ]
     assert created == list(RULES[rule])
 
@@ -213,8 +206,8 @@ async def test_deny_before_a_grant_takes_a_name_out(tmp_path: Path) -> None:
     };"""
     with lone_bind(tmp_path, {"example.com": ""}, permission=policy) as server:
         zone = zone_at(server.primary, server.tsig, "example.com")
-        assert (await caller_at(zone, "ns2.example.com").publish(V4)).kind is FAILED
-        assert (await caller_at(zone, "ns3.example.com").publish(V4)).kind is CREATED
+        assert (await caller_at("ns2.example.com", zone).publish(V4)).kind is FAILED
+        assert (await caller_at("ns3.example.com", zone).publish(V4)).kind is CREATED
 
 
 @pytest.mark.parametrize("permission", ["A AAAA", "TXT", "A TXT"])
@@ -224,7 +217,7 @@ async def test_record_of_which_a_part_is_forbidden_is_not_published_at_all(
     policy = f"update-policy {{ grant gateway zonesub {permission}; }};"
     with lone_bind(tmp_path, {"example.com": ""}, permission=policy) as server:
         zone = zone_at(server.primary, server.tsig, "example.com")
-        caller = caller_at(zone, "relay.example.com")
+        caller = caller_at("relay.example.com", zone)
         assert (await caller.publish(V6)).kind is FAILED
         assert (await caller.inspect()).kind is OutcomeKind.FREE
 
@@ -235,10 +228,10 @@ async def test_zone_that_the_key_may_not_query_is_refused_in_clear_words(tmp_pat
     config = f'zone "example.com" {{ type primary; file "example.com.zone"; {permission} }};'
     write_zone(tmp_path, "example.com")
     with bind_with(
-        tmp_path, [new_key()], config, lambda server: server.refuses("example.com")
+        tmp_path, [new_key("gateway")], config, lambda server: server.refuses("example.com")
     ) as server:
         zone = zone_at(server.primary, server.tsig, "example.com")
-        outcome = await caller_at(zone, "relay.example.com").publish(V4)
+        outcome = await caller_at("relay.example.com", zone).publish(V4)
         probed = await probe_zone(Exchange(), zone, soon())
         with pytest.raises(DnsFault, match="allow-query"):
             await Challenges(Zones([zone]), Exchange()).locate("relay.example.com", soon())
@@ -254,7 +247,7 @@ async def test_hidden_primary_that_only_keys_may_query_works_with_its_secondary(
 ) -> None:
     (tmp_path / "secondary").mkdir()
     port = free_port()
-    keys = (new_key(), new_key("transfer"))
+    keys = (new_key("gateway"), new_key("transfer"))
     with documented_bind(
         tmp_path,
         "hidden primary",

@@ -23,7 +23,7 @@ from gateway.dns.propagation import (
 )
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, Zone, Zones
-from tests.integration.dns.conftest import soon, zone_at
+from tests.integration.dns.conftest import missing, soon, zone_at
 from tests.integration.dns.hand import Hand
 from tests.integration.dns.lone_bind import lone_bind
 from tests.integration.dns.servers import black_hole
@@ -73,7 +73,7 @@ async def publish(target: ChallengeTarget, value: str = VALUE) -> None:
 
 async def until_seen(propagation: Propagation, target: ChallengeTarget) -> None:
     await read_until(
-        lambda: propagation.look(target, VALUE, soon()), lambda look: not look.missing, 20
+        lambda: propagation.look(target, VALUE, soon()), lambda look: not missing(look), 20
     )
 
 
@@ -270,7 +270,7 @@ async def test_address_without_route_is_passed_over_when_another_answers(
         target = ChallengeTarget(zone, "_acme-challenge.relay.parent.test")
         await publish(target)
         propagation = Propagation(FourOnly(), time.monotonic)
-        assert (await propagation.look(target, VALUE, soon())).missing == ()
+        assert missing(await propagation.look(target, VALUE, soon())) == ()
 
 
 async def test_server_that_no_route_leads_to_is_missing(target: ChallengeTarget) -> None:
@@ -306,7 +306,7 @@ async def test_server_without_address_is_looked_up_again_soon(tmp_path: Path) ->
             look = await propagation.look(target, VALUE, soon())
             assert look.silent == (f"elsewhere.test:{server.primary[1]}",)
         now += UNRESOLVED_KEPT_SECONDS
-        assert (await propagation.look(target, VALUE, soon())).missing == ()
+        assert missing(await propagation.look(target, VALUE, soon())) == ()
     assert found == []
 
 

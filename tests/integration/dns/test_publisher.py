@@ -7,21 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.contract import DnsRecord
 from gateway.dns.outcome import FoundRecord, OutcomeKind
-from tests.integration.dns.conftest import V4, V6, Caller, marker_of, owner_of
+from tests.integration.dns.conftest import V4, V6, Caller, owner_of, shown
 from tests.integration.dns.hand import Hand
 
 CREATED, UPDATED, UNCHANGED = OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED
 DELETED, CONFLICT, UNAVAILABLE = OutcomeKind.DELETED, OutcomeKind.CONFLICT, OutcomeKind.UNAVAILABLE
-
-
-def shown(caller: Caller, record: DnsRecord, *, marker_ttl: int | None = None) -> set[str]:
-    ttl = marker_ttl or record.ttl
-    return {
-        f"{record.ttl} {record.type} {record.value}",
-        f"{ttl} {marker_of(caller.owner, record)}",
-    }
 
 
 async def test_publish_creates_address_and_marker(caller: Caller, hand: Hand) -> None:

@@ -21,7 +21,7 @@ from gateway.dns.exchange import Exchange, Limits
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.publisher import Publisher
 from gateway.dns.zones import TsigKey, Zone, Zones
-from tests.integration.dns.conftest import MARKERS, V4, Caller, owner_of, soon, zone_at
+from tests.integration.dns.conftest import MARKERS, V4, Caller, caller_at, owner_of, soon, zone_at
 from tests.integration.dns.hand import Hand
 from tests.integration.dns.lines import answering, line, swallowing
 from tests.integration.dns.lone_bind import LoneBind, lone_bind
@@ -182,7 +182,7 @@ async def test_clock_that_is_off_is_told_of_challenges_as_well(
 async def test_zone_that_the_server_does_not_have_is_told(bind: BindPair) -> None:
     """The real BIND: REFUSED to a query, NOTAUTH to an update, both signed."""
     zone = zone_at(bind.primary, bind.tsig, "no-zone.test")
-    caller = Caller(Publisher(Zones([zone]), MARKERS, Exchange()), owner_of("x.no-zone.test"))
+    caller = caller_at("x.no-zone.test", zone)
     outcome = await caller.publish(V4)
     assert outcome.kind is FAILED
     assert_words(outcome.detail, zone, "REFUSED")

@@ -28,6 +28,7 @@ from tests.integration.dns.conftest import (
     V4_OTHER,
     V6,
     Caller,
+    caller_at,
     marker_of,
     owner_of,
     propagated,
@@ -79,7 +80,7 @@ def hand(signed: LoneBind) -> Hand:
 
 @pytest.fixture
 def caller(zone: Zone, hostname: str) -> Caller:
-    return Caller(Publisher(Zones([zone]), MARKERS, Exchange()), owner_of(hostname))
+    return caller_at(hostname, zone)
 
 
 async def holds(zone: Zone, hostname: str, record: DnsRecord | None) -> bool:

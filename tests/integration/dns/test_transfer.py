@@ -9,7 +9,6 @@ from pathlib import Path
 import dns.message
 import dns.name
 import dns.rrset
-import dns.tsig
 import pytest
 
 from gateway.dns.errors import (
@@ -162,7 +161,7 @@ async def made_up(
     tsig: Tsig, *messages: tuple[Sections, bool], asked: str = NAME
 ) -> AsyncIterator[Endpoint]:
     """A fake that answers in messages of its own, each signed or not: no real server does that."""
-    key = dns.tsig.Key(tsig.name, tsig.secret_base64, tsig.algorithm)
+    key = tsig.key()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = dns.message.from_wire((await framed(reader))[2:], keyring=key)

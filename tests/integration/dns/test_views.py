@@ -13,22 +13,19 @@ from gateway.dns.exchange import Exchange
 from gateway.dns.health import check_zone, probe_zone
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.propagation import Propagation
-from gateway.dns.publisher import Publisher
 from gateway.dns.zones import Endpoint, Zone, Zones
 from tests.integration.dns.conftest import (
-    MARKERS,
     V4,
     V4_OTHER,
-    Caller,
+    caller_at,
     marker_of,
-    owner_of,
     propagated,
     soon,
     zone_at,
 )
 from tests.integration.dns.hand import Hand
-from tests.integration.dns.lone_bind import LoneBind, documented_bind, new_key
-from tests.lab.bind import Tsig
+from tests.integration.dns.lone_bind import LoneBind, documented_bind
+from tests.lab.bind import Tsig, new_key
 from tests.lab.process import wait_until
 
 CREATED, CONFLICT = OutcomeKind.CREATED, OutcomeKind.CONFLICT
@@ -56,10 +53,6 @@ def server(tmp_path: Path) -> Iterator[LoneBind]:
 
 def zone_of(server: LoneBind, key: Tsig, name: str = "example.com") -> Zone:
     return zone_at(server.primary, key, name, server.primary[1])
-
-
-def caller_at(hostname: str, *zones: Zone) -> Caller:
-    return Caller(Publisher(Zones(zones), MARKERS, Exchange()), owner_of(hostname))
 
 
 async def test_record_is_published_in_the_view_of_the_key_only(server: LoneBind) -> None:

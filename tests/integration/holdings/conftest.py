@@ -4,12 +4,13 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from gateway.dns.owner import Owner
 from gateway.store.connection import Store
 from tests.integration.dns.lone_bind import LoneBind, lone_bind
 from tests.integration.holdings.ruins import ZONE, Ruins
 from tests.integration.holdings.site import Site
 from tests.lab.bind import BindPair
-from tests.lab.redis import RedisProcess, start_redis
+from tests.lab.redis import RedisProcess, running_redis
 
 
 @pytest.fixture
@@ -29,9 +30,8 @@ async def rival(site: Site) -> Site:
 @pytest.fixture(scope="package")
 def losable_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
     """A Redis that a test may flush."""
-    server = start_redis(tmp_path_factory.mktemp("losable"))
-    yield server
-    server.stop()
+    with running_redis(tmp_path_factory.mktemp("losable")) as server:
+        yield server
 
 
 @pytest.fixture(scope="package")
@@ -51,3 +51,22 @@ async def ruins(
     ruins.lose_redis()
     yield ruins
     await store.close()
+
+
+@pytest.fixture
+async def held(ruins: Ruins) -> Ruins:
+    """A client `mine` with a record, and a client `theirs` that may have the name as well."""
+    await ruins.make_client("mine")
+    await ruins.make_client("theirs")
+    assert (await ruins.publish(ruins.owner())).status == "managed-created"
+    return ruins
+
+
+@pytest.fixture
+def giver(held: Ruins) -> Owner:
+    return held.owner()
+
+
+@pytest.fixture
+def taker(held: Ruins) -> Owner:
+    return held.owner("theirs", "app:with:colons")

@@ -6,6 +6,8 @@ Used by the tests of rebuilding, handing over and forgetting.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 from gateway.access.clients import ClientStore, created
 from gateway.access.tokens import new_client_token
@@ -27,7 +29,7 @@ from gateway.holdings.records import Records
 from gateway.interventions import build_interventions
 from gateway.store.connection import Store
 from gateway.store.documents import Change, Document, Documents, Holder
-from gateway.wiring import new_id
+from gateway.wiring import Gateway, new_id
 from tests.integration.dns.conftest import MARKERS, zone_at
 from tests.integration.dns.hand import Hand
 from tests.integration.dns.lone_bind import LoneBind
@@ -68,15 +70,15 @@ class Ruins:
         self.records = Records(
             self.documents, self.holds, orphans, publisher, new_id=new_id, now_ms=now_ms
         )
-        self.interventions = build_interventions(
-            self.documents,
-            self.holds,
-            self.clients,
-            self.zones,
-            MARKERS,
-            self.exchange,
-            now_ms,
+        parts = SimpleNamespace(
+            documents=self.documents,
+            holds=self.holds,
+            zones=self.zones,
+            markers=MARKERS,
+            exchange=self.exchange,
+            clock=SimpleNamespace(now_ms=now_ms),
         )
+        self.interventions = build_interventions(cast("Gateway", parts))
         self.handing_over = self.interventions.handing_over
         self.forgetting = self.interventions.forgetting
 
@@ -126,8 +128,9 @@ class Ruins:
         names: Sequence[Hostname] = (),
         writes: bool = True,
     ) -> ZoneReport:
-        rebuilding = await self.interventions.rebuilding(
-            map(AppId, app_ids), supposed, writes=writes
+        clients, _ = await self.clients.all()
+        rebuilding = self.interventions.rebuilding(
+            clients, map(AppId, app_ids), supposed, writes=writes
         )
         await rebuilding.survey_redis()
         return await rebuilding.rebuild(self.zone, names)

@@ -12,25 +12,23 @@ from tests.lab.bind import BindPair
 from tests.lab.gateway import (
     GatewayConfig,
     GatewayProcess,
-    start_gateway,
+    running_gateway,
     write_gateway_config,
 )
 from tests.lab.pebble import PebbleProcess
-from tests.lab.redis import RedisProcess, start_redis
+from tests.lab.redis import RedisProcess, running_redis
 
 
 @pytest.fixture(scope="session")
 def first_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
-    server = start_redis(tmp_path_factory.mktemp("first-redis"))
-    yield server
-    server.stop()
+    with running_redis(tmp_path_factory.mktemp("first-redis")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
 def second_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
-    server = start_redis(tmp_path_factory.mktemp("second-redis"))
-    yield server
-    server.stop()
+    with running_redis(tmp_path_factory.mktemp("second-redis")) as server:
+        yield server
 
 
 @pytest.fixture
@@ -92,6 +90,5 @@ def applier(keeper: Keeper, source: str, tmp_path: Path) -> Applier:
 @pytest.fixture
 def gateway(config: GatewayConfig, source: str) -> Iterator[GatewayProcess]:
     del source  # emptied before the start
-    started = start_gateway(config, "applied")
-    yield started
-    started.stop()
+    with running_gateway(config, "applied") as started:
+        yield started

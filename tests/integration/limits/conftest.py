@@ -8,10 +8,10 @@ import pytest
 
 from tests.integration.service.calling import World
 from tests.lab.bind import BindPair
-from tests.lab.gateway import GatewayConfig, GatewayProcess, start_gateway, write_gateway_config
+from tests.lab.gateway import GatewayConfig, GatewayProcess, running_gateway, write_gateway_config
 from tests.lab.pebble import PebbleProcess
 from tests.lab.ports import free_port
-from tests.lab.redis import RedisProcess, start_redis
+from tests.lab.redis import RedisProcess, running_redis
 
 CLIENTS = {
     "thirty-calls": {"calls_per_minute": 30},
@@ -33,9 +33,8 @@ Start = Callable[[dict[str, str]], GatewayProcess]
 
 @pytest.fixture(scope="package")
 def limits_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
-    server = start_redis(tmp_path_factory.mktemp("limits-redis"))
-    yield server
-    server.stop()
+    with running_redis(tmp_path_factory.mktemp("limits-redis")) as server:
+        yield server
 
 
 @pytest.fixture(scope="package")
@@ -56,9 +55,8 @@ def start(config: GatewayConfig) -> Iterator[Start]:
 
         def run(environ: dict[str, str]) -> GatewayProcess:
             port = free_port()
-            gateway = start_gateway(config, f"gateway-{port}", port=port, environ=environ)
-            stack.callback(gateway.stop)
-            return gateway
+            name = f"gateway-{port}"
+            return stack.enter_context(running_gateway(config, name, port=port, environ=environ))
 
         yield run
 

@@ -12,7 +12,7 @@ from tests.integration.dns.hand import Hand
 from tests.lab.bind import BindPair
 from tests.lab.gateway import GatewayConfig, write_gateway_config
 from tests.lab.pebble import PebbleProcess
-from tests.lab.redis import start_redis
+from tests.lab.redis import running_redis
 from tests.lab.tls import write_server_certificate
 
 
@@ -21,9 +21,8 @@ def listener_config(
     tmp_path_factory: pytest.TempPathFactory, bind: BindPair, pebble: PebbleProcess
 ) -> Iterator[GatewayConfig]:
     folder = tmp_path_factory.mktemp("listener")
-    redis = start_redis(tmp_path_factory.mktemp("listener-redis"))
-    yield write_gateway_config(folder / "gateway", bind, redis.url, pebble)
-    redis.stop()
+    with running_redis(tmp_path_factory.mktemp("listener-redis")) as redis:
+        yield write_gateway_config(folder / "gateway", bind, redis.url, pebble)
 
 
 @pytest.fixture(scope="session")

@@ -139,6 +139,17 @@ def served(
             assert not thread.is_alive()
 
 
+def presented(port: int, context: ssl.SSLContext, hostname: str = "localhost") -> bytes:
+    """The certificate that is presented, once the handshake has succeeded (DER)."""
+    with (
+        socket.create_connection((LOOPBACK, port), timeout=LIMIT_SECONDS) as peer,
+        context.wrap_socket(peer, server_hostname=hostname) as tls,
+    ):
+        certificate = tls.getpeercert(binary_form=True)
+    assert certificate is not None
+    return certificate
+
+
 def rest(peer: socket.socket) -> bytes:
     """All that comes until the other side closes."""
     received = b""

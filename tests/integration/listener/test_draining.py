@@ -9,19 +9,11 @@ import pytest
 from gateway.http.listener.draining import drop_beginnings
 from gateway.http.listener.patience import Patience
 from tests.integration.listener.serving import LIMIT_SECONDS, answers, post, rest, served
-from tests.lab.ports import LOOPBACK, free_port
+from tests.lab.ports import LOOPBACK, free_port, refuses_connections
 from tests.lab.process import wait_until
 
 ASKING = "02"
 """The kernel's number of a connection that was asked for and has had no answer."""
-
-
-def refuses_connections(port: int) -> bool:
-    try:
-        socket.create_connection((LOOPBACK, port), timeout=LIMIT_SECONDS).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 def is_asking(port: int) -> bool:

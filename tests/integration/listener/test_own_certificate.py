@@ -1,7 +1,6 @@
 """`http.tls = "self"`: the gateway issues and renews its listener's certificate through itself."""
 
 import json
-import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,25 +11,24 @@ import pytest
 
 from tests.integration.cli.running import run
 from tests.integration.dns.hand import Hand
+from tests.integration.listener.serving import presented
 from tests.integration.service.calling import GET, SYNC, Caller, World
 from tests.lab.bind import BindPair
 from tests.lab.gateway import (
     GatewayConfig,
     GatewayProcess,
     prepare_gateway,
+    running_gateway,
     start_gateway,
     write_gateway_config,
 )
 from tests.lab.pebble import PebbleProcess, start_pebble
 from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.process import wait_until
-from tests.lab.redis import start_redis
+from tests.lab.redis import running_redis
 
 HOSTNAME = "own-listener.example.test"
 OWN = {"GATEWAY_HTTP__TLS": "self", "GATEWAY_HTTP__TLS_HOSTNAME": HOSTNAME}
-LIMIT_SECONDS = 30.0
-
-
 RENEWED_EARLY = {"GATEWAY_ACME__0__RENEW_AT": "0.1"}
 
 
@@ -41,36 +39,26 @@ def unverified() -> ssl.SSLContext:
     return context
 
 
-def presented(port: int, context: ssl.SSLContext, hostname: str = HOSTNAME) -> bytes:
-    with (
-        socket.create_connection((LOOPBACK, port), timeout=LIMIT_SECONDS) as peer,
-        context.wrap_socket(peer, server_hostname=hostname) as tls,
-    ):
-        certificate = tls.getpeercert(binary_form=True)
-    assert certificate is not None
-    return certificate
-
-
 @pytest.fixture(scope="module")
 def own(listener_config: GatewayConfig, hand: Hand) -> Iterator[tuple[GatewayProcess, ...]]:
     """Two gateways with the one certificate, ready; the hostname has an operator's address."""
     hand.add(f"{HOSTNAME}. 300 A 192.0.2.77")
-    started = []
-    for name in ("own-1", "own-2"):
-        port = free_port()
-        started.append(
-            start_gateway(listener_config, name, port=port, environ=OWN, tls=unverified())
+    with ExitStack() as stack:
+        yield tuple(
+            stack.enter_context(
+                running_gateway(
+                    listener_config, name, port=free_port(), environ=OWN, tls=unverified()
+                )
+            )
+            for name in ("own-1", "own-2")
         )
-    yield tuple(started)
-    for gateway in started:
-        gateway.stop()
 
 
 def test_all_processes_present_the_one_certificate_that_the_authority_issued(
     own: tuple[GatewayProcess, ...], pebble: PebbleProcess
 ) -> None:
     trusting = ssl.create_default_context(cafile=pebble.root_file)
-    first, second = (presented(gateway.port, trusting) for gateway in own)
+    first, second = (presented(gateway.port, trusting, HOSTNAME) for gateway in own)
     assert first == second
 
 
@@ -100,7 +88,7 @@ def test_no_client_can_take_the_hostname(
     assert client.call(GET, ownership=ownership)["reason"] == "hostname-conflict"
     record = {"type": "A", "value": "198.51.100.9"}
     assert client.call(SYNC, ownership=ownership, record=record)["status"] == "record-conflict"
-    assert presented(gateway.port, verify)
+    assert presented(gateway.port, verify, HOSTNAME)
 
 
 def test_former_hostname_is_given_up_and_the_configured_one_is_not(
@@ -153,8 +141,9 @@ def test_before_there_is_one_clients_fail_at_once_and_readiness_says_why(
 
     try:
         gateway.process.start(lambda: "never-there" in parts().get("tls", {}).get("detail", ""))
+        trusting = ssl.create_default_context(cafile=pebble.root_file)
         with pytest.raises(ssl.SSLCertVerificationError):
-            presented(gateway.port, ssl.create_default_context(cafile=pebble.root_file))
+            presented(gateway.port, trusting, HOSTNAME)
     finally:
         gateway.stop()
 
@@ -163,14 +152,12 @@ def test_renewed_one_is_presented_without_a_restart(tmp_path: Path, bind: BindPa
     (tmp_path / "pebble").mkdir()
     (tmp_path / "redis").mkdir()
     with ExitStack() as stack:
-        redis = start_redis(tmp_path / "redis")
-        stack.callback(redis.stop)
+        redis = stack.enter_context(running_redis(tmp_path / "redis"))
         ca = start_pebble(tmp_path / "pebble", bind.primary, validity_seconds=60)
         stack.callback(ca.stop)
         config = write_gateway_config(tmp_path / "gateway", bind, redis.url, ca)
         environ = {**OWN, **RENEWED_EARLY, "GATEWAY_HTTP__TLS_HOSTNAME": "renewed.example.test"}
-        gateway = start_gateway(config, environ=environ, tls=unverified())
-        stack.callback(gateway.stop)
+        gateway = stack.enter_context(running_gateway(config, environ=environ, tls=unverified()))
         trusting = ssl.create_default_context(cafile=ca.root_file)
         first = presented(gateway.port, trusting, "renewed.example.test")
         wait_until(

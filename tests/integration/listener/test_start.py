@@ -11,7 +11,7 @@ import pytest
 from tests.integration.cli.running import run
 from tests.integration.listener.serving import answers, received_until, rest
 from tests.integration.service.calling import World
-from tests.lab.gateway import GatewayConfig, GatewayProcess, start_gateway
+from tests.lab.gateway import GatewayConfig, GatewayProcess, running_gateway
 from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.process import wait_until
 
@@ -22,9 +22,8 @@ LIMIT_SECONDS = 30.0
 
 @pytest.fixture(scope="module")
 def gateway(listener_config: GatewayConfig) -> Iterator[GatewayProcess]:
-    running = start_gateway(listener_config, "plain", port=free_port())
-    yield running
-    running.stop()
+    with running_gateway(listener_config, "plain", port=free_port()) as running:
+        yield running
 
 
 def connect(gateway: GatewayProcess) -> socket.socket:
@@ -93,19 +92,18 @@ def test_address_that_takes_all_it_may_have_leaves_the_others_their_calls(
         "GATEWAY_HTTP__CONNECTIONS": "30",
         "GATEWAY_HTTP__CONNECTIONS_PER_ADDRESS": "20",
     }
-    running = start_gateway(listener_config, "bounded", port=free_port(), environ=environ)
-    try:
-        with ExitStack() as stack:
-            greedy = [
-                stack.enter_context(
-                    socket.create_connection(
-                        (LOOPBACK, running.port), LIMIT_SECONDS, source_address=("127.0.0.2", 0)
-                    )
+    with (
+        running_gateway(listener_config, "bounded", port=free_port(), environ=environ) as running,
+        ExitStack() as stack,
+    ):
+        greedy = [
+            stack.enter_context(
+                socket.create_connection(
+                    (LOOPBACK, running.port), LIMIT_SECONDS, source_address=("127.0.0.2", 0)
                 )
-                for _ in range(21)
-            ]
-            assert rest(greedy[-1]) == b""
-            world = World(running.url, listener_config.admin_token)
-            assert world.client("relay.example.test").token
-    finally:
-        running.stop()
+            )
+            for _ in range(21)
+        ]
+        assert rest(greedy[-1]) == b""
+        world = World(running.url, listener_config.admin_token)
+        assert world.client("relay.example.test").token

@@ -1,12 +1,10 @@
 """TLS from files: what is presented, replaced while connections come, and who gets in."""
 
 import shutil
-import socket
 import ssl
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,36 +14,19 @@ import pytest
 from gateway.http.listener.contexts import substitute
 from tests.integration.cli.running import check, run
 from tests.integration.listener.conftest import TlsFiles
+from tests.integration.listener.serving import LIMIT_SECONDS, presented
 from tests.integration.npm.calls import new_caller
 from tests.integration.service.calling import CONTEXT, envelope
-from tests.lab.gateway import GatewayConfig, GatewayProcess, start_gateway
+from tests.lab.gateway import GatewayConfig, GatewayProcess, running_gateway
 from tests.lab.npm_client import NpmClient
-from tests.lab.ports import LOOPBACK, free_port
+from tests.lab.ports import free_port
 from tests.lab.process import wait_until
 
-LIMIT_SECONDS = 30.0
 
-
-@contextmanager
 def gateway_with(
     config: GatewayConfig, environ: dict[str, str], tls: ssl.SSLContext
-) -> Iterator[GatewayProcess]:
-    gateway = start_gateway(config, "tls", port=free_port(), environ=environ, tls=tls)
-    try:
-        yield gateway
-    finally:
-        gateway.stop()
-
-
-def handshake(port: int, context: ssl.SSLContext) -> bytes:
-    """The certificate that is presented, once the handshake has succeeded (DER)."""
-    with (
-        socket.create_connection((LOOPBACK, port), timeout=LIMIT_SECONDS) as peer,
-        context.wrap_socket(peer, server_hostname="localhost") as tls,
-    ):
-        presented = tls.getpeercert(binary_form=True)
-    assert presented is not None
-    return presented
+) -> AbstractContextManager[GatewayProcess]:
+    return running_gateway(config, "tls", port=free_port(), environ=environ, tls=tls)
 
 
 def der(file: Path) -> bytes:
@@ -63,14 +44,14 @@ def test_renewed_files_are_taken_without_a_failed_handshake(
     both.load_verify_locations(other_files.ca)
     new = der(other_files.certificate)
     with gateway_with(listener_config, files.environ, files.client()) as gateway:
-        assert handshake(gateway.port, both) == der(files.certificate)
+        assert presented(gateway.port, both) == der(files.certificate)
         failures: list[str] = []
         done = threading.Event()
 
         def connect() -> None:
             while not done.is_set():
                 try:
-                    handshake(gateway.port, both)
+                    presented(gateway.port, both)
                 except OSError as error:
                     failures.append(str(error))
 
@@ -79,20 +60,20 @@ def test_renewed_files_are_taken_without_a_failed_handshake(
             thread.start()
         try:
             files.replace(other_files)
-            wait_until(lambda: handshake(gateway.port, both) == new, "the new certificate")
+            wait_until(lambda: presented(gateway.port, both) == new, "the new certificate")
         finally:
             done.set()
             for thread in threads:
                 thread.join(LIMIT_SECONDS)
         assert failures == []
         with pytest.raises(ssl.SSLCertVerificationError):
-            handshake(gateway.port, files.client())
+            presented(gateway.port, files.client())
 
 
 def test_pair_that_does_not_fit_is_told_and_the_former_goes_on(
     listener_config: GatewayConfig, files: TlsFiles, other_files: TlsFiles
 ) -> None:
-    presented = der(files.certificate)
+    former = der(files.certificate)
     with gateway_with(listener_config, files.environ, files.client()) as gateway:
         shutil.copy(other_files.certificate, files.certificate)
         wait_until(
@@ -103,12 +84,12 @@ def test_pair_that_does_not_fit_is_told_and_the_former_goes_on(
         detail = "The new certificate cannot be used: the key is not the certificate's."
         assert page.status_code == 200
         assert page.json()["parts"]["tls"]["detail"] == detail
-        assert handshake(gateway.port, files.client()) == presented
+        assert presented(gateway.port, files.client()) == former
         shutil.copy(other_files.key, files.key)
         new = der(other_files.certificate)
         either = files.client()
         either.load_verify_locations(other_files.ca)
-        wait_until(lambda: handshake(gateway.port, either) == new, "the other pair is taken")
+        wait_until(lambda: presented(gateway.port, either) == new, "the other pair is taken")
         wait_until(
             lambda: readiness(gateway, other_files.client()).json()["status"] == "ready",
             "readiness is well again",
@@ -123,10 +104,10 @@ def test_older_tls_is_refused(listener_config: GatewayConfig, files: TlsFiles) -
         old.maximum_version = ssl.TLSVersion.TLSv1_1
     with gateway_with(listener_config, files.environ, files.client()) as gateway:
         with pytest.raises((ssl.SSLError, ConnectionError)):
-            handshake(gateway.port, old)
+            presented(gateway.port, old)
         recent = files.client()
         recent.maximum_version = ssl.TLSVersion.TLSv1_2
-        assert handshake(gateway.port, recent)
+        assert presented(gateway.port, recent)
 
 
 def test_only_clients_of_the_authority_get_in_and_need_their_token_still(

@@ -16,7 +16,7 @@ from gateway.store.clock import SharedClock
 from gateway.store.connection import Store
 from gateway.store.documents import READ_AT_ONCE, Change, Documents
 from gateway.wiring import now_ms, steady_ms
-from tests.lab.redis import RedisProcess, start_redis
+from tests.lab.redis import RedisProcess, running_redis
 
 INTERVAL_SECONDS = 3600
 DAY_MS = 86_400_000
@@ -39,9 +39,8 @@ class WatchedStore(Store):
 @pytest.fixture(scope="module")
 def own_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
     """A Redis of its own: all that it holds is counted."""
-    server = start_redis(tmp_path_factory.mktemp("census"))
-    yield server
-    server.stop()
+    with running_redis(tmp_path_factory.mktemp("census")) as server:
+        yield server
 
 
 @pytest.fixture

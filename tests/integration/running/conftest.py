@@ -8,16 +8,15 @@ import pytest
 from tests.integration.running.site import JSON_LOG, Site, Systemd
 from tests.integration.service.calling import World
 from tests.lab.bind import BindPair
-from tests.lab.gateway import start_gateway, write_gateway_config
+from tests.lab.gateway import running_gateway, write_gateway_config
 from tests.lab.pebble import PebbleProcess
-from tests.lab.redis import RedisProcess, start_redis
+from tests.lab.redis import RedisProcess, running_redis
 
 
 @pytest.fixture(scope="session")
-def running_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
-    server = start_redis(tmp_path_factory.mktemp("running-redis"))
-    yield server
-    server.stop()
+def site_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
+    with running_redis(tmp_path_factory.mktemp("running-redis")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -25,16 +24,14 @@ def running_site(
     tmp_path_factory: pytest.TempPathFactory,
     bind: BindPair,
     pebble: PebbleProcess,
-    running_redis: RedisProcess,
+    site_redis: RedisProcess,
 ) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("running")
-    config = write_gateway_config(folder / "gateway", bind, running_redis.url, pebble)
+    config = write_gateway_config(folder / "gateway", bind, site_redis.url, pebble)
     systemd = Systemd(folder)
-    environ = {**JSON_LOG, **systemd.environ}
-    gateway = start_gateway(config, environ=environ)
-    systemd.heard_until("READY")
-    yield Site(config, gateway, systemd)
-    gateway.stop()
+    with running_gateway(config, environ={**JSON_LOG, **systemd.environ}) as gateway:
+        systemd.heard_until("READY")
+        yield Site(config, gateway, systemd)
     systemd.close()
 
 

@@ -3,7 +3,6 @@
 It tells its log, and systemd, whose place `Systemd` takes. Used by the tests of this folder.
 """
 
-import json
 import os
 import signal
 import socket
@@ -68,15 +67,9 @@ class Site:
         self._systemd = systemd
         self.text = config.config_file.read_text()
 
-    @property
-    def log(self) -> list[dict[str, Any]]:
-        """Every line so far."""
-        lines = self.gateway.process.log_file.read_text().splitlines()
-        return [json.loads(line) for line in lines if line.startswith("{")]
-
     def events(self, name: str) -> list[dict[str, Any]]:
         """The lines of one event."""
-        return [line for line in self.log if line["event"] == name]
+        return [line for line in self.gateway.log_lines if line["event"] == name]
 
     def write(self, text: str) -> None:
         """Put another configuration in place, as an editor does."""
@@ -92,7 +85,7 @@ class Site:
         """Reload with this text, and answer what was logged until that was done."""
         if text is not None:
             self.write(text)
-        before = len(self.log)
+        before = len(self.gateway.log_lines)
         self._systemd.forget()
         asked_us = time.monotonic_ns() // 1_000
         self.ask()
@@ -100,7 +93,7 @@ class Site:
         while int(self._systemd.heard_until("RELOADING")[-1]["MONOTONIC_USEC"]) < asked_us:
             pass
         self.status = self._systemd.heard_until("READY")[-1]["STATUS"]
-        return self.log[before:]
+        return self.gateway.log_lines[before:]
 
 
 def replaced(text: str, old: str, new: str) -> str:

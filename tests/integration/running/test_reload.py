@@ -126,8 +126,7 @@ def test_secret_in_a_file_is_read_anew(site: Site) -> None:
 def test_kept_connection_goes_on_over_a_reload(site: Site, world: World) -> None:
     mine = world.ownership()
     body = json.dumps(envelope(CONTEXT, {"apiToken": mine.caller.token}))
-    port = int(site.gateway.base_url.rpartition(":")[2])
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", site.gateway.port, timeout=30)
     connection.connect()
     socket_before = connection.sock
     for _ in range(3):
@@ -174,7 +173,7 @@ def test_level_of_the_log_is_changed_by_a_reload_and_by_sigusr1(
         os.kill(site.gateway.pid, signal.SIGUSR1)
         wait_until(lambda count=count: len(level_set()) == before + count, "it is set")  # type: ignore[misc]
         assert level_set()[-1] == level
-        lines = len(site.log)
+        lines = len(site.gateway.log_lines)
         world.ownership().publish(ADDRESS)
-        said = {line["level"] for line in site.log[lines:]}
+        said = {line["level"] for line in site.gateway.log_lines[lines:]}
         assert ("debug" in said) is (level == "debug")

@@ -9,10 +9,10 @@ from threading import Event
 import pytest
 
 from tests.integration.running.site import LIMIT_SECONDS
-from tests.integration.running.test_stopping import refuses_connections
 from tests.lab.acme_calls import Answer, Operation
 from tests.lab.acme_moods import Exchange
 from tests.lab.bind import BindPair
+from tests.lab.ports import refuses_connections
 from tests.lab.process import wait_until
 from tests.moods.moodlab import MoodLab, mood_lab
 
@@ -55,9 +55,8 @@ def test_order_under_way_at_a_stop_is_placed_once(slow: MoodLab) -> None:
     slow.on(mine, Operation.NEW_ORDER, late)
     mine.get()
     assert late.has_acted.wait(LIMIT_SECONDS)
-    port = int(slow.gateway.base_url.rpartition(":")[2])
     os.kill(slow.gateway.pid, signal.SIGTERM)
-    wait_until(lambda: refuses_connections(port), "it listens no more")
+    wait_until(lambda: refuses_connections(slow.gateway.port), "it listens no more")
     late.may_answer.set()
     slow.gateway.stop()
     assert slow.gateway.process.exit_code == 0

@@ -18,8 +18,8 @@ from tests.integration.running.site import JSON_LOG, LIMIT_SECONDS, Site, System
 from tests.integration.service.calling import CONTEXT, World, envelope
 from tests.lab import gateway
 from tests.lab.bind import BindPair
-from tests.lab.gateway import GatewayProcess, start_gateway, write_gateway_config
-from tests.lab.ports import LOOPBACK, free_port
+from tests.lab.gateway import GatewayProcess, running_gateway, start_gateway, write_gateway_config
+from tests.lab.ports import LOOPBACK, free_port, refuses_connections
 from tests.lab.process import wait_until
 
 WAITS = "reload asked for, it waits for what is under way"
@@ -30,9 +30,8 @@ def beside(site: Site, systemd: Systemd) -> Iterator[GatewayProcess]:
     """A gateway beside the other one, to be stopped."""
     # It beats at once, and then so seldom that nothing is lost while nobody reads.
     environ = {**systemd.environ, "WATCHDOG_USEC": "60000000"}
-    gateway = start_gateway(site.config, "beside", port=free_port(), environ=environ)
-    yield gateway
-    gateway.stop()
+    with running_gateway(site.config, "beside", port=free_port(), environ=environ) as started:
+        yield started
 
 
 def read_to_the_end(peer: socket.socket) -> tuple[str, dict[str, str], bytes]:
@@ -46,18 +45,10 @@ def read_to_the_end(peer: socket.socket) -> tuple[str, dict[str, str], bytes]:
     return first, {name.lower(): value for name, value in pairs}, body
 
 
-def refuses_connections(port: int) -> bool:
-    try:
-        socket.create_connection((LOOPBACK, port), timeout=LIMIT_SECONDS).close()
-    except ConnectionRefusedError:
-        return True
-    return False
-
-
 def test_call_under_way_is_answered_and_its_connection_closed(
     beside: GatewayProcess, world: World
 ) -> None:
-    port = int(beside.base_url.rpartition(":")[2])
+    port = beside.port
     body = json.dumps(envelope(CONTEXT, {"apiToken": world.ownership().caller.token})).encode()
     head = (
         "POST /typedrequest HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"

@@ -18,11 +18,11 @@ from tests.integration.service.calling import (
     envelope,
 )
 from tests.lab.bind import BindPair
-from tests.lab.gateway import GatewayConfig, GatewayProcess, start_gateway, write_gateway_config
+from tests.lab.gateway import GatewayConfig, GatewayProcess, running_gateway, write_gateway_config
 from tests.lab.otlp import Collector, Span
 from tests.lab.pebble import PebbleProcess
 from tests.lab.process import wait_until
-from tests.lab.redis import start_redis
+from tests.lab.redis import running_redis
 
 SERVICE = "gateway-of-the-tests"
 SECRET_HEADER = f"secret-{secrets.token_hex(16)}"
@@ -110,10 +110,9 @@ def config(
     tmp_path_factory: pytest.TempPathFactory, bind: BindPair, pebble: PebbleProcess
 ) -> Iterator[GatewayConfig]:
     """Of a gateway with a Redis of its own: the session's has other workers."""
-    redis = start_redis(tmp_path_factory.mktemp("traces-redis"))
     folder = tmp_path_factory.mktemp("traces")
-    yield write_gateway_config(folder / "gateway", bind, redis.url, pebble)
-    redis.stop()
+    with running_redis(tmp_path_factory.mktemp("traces-redis")) as redis:
+        yield write_gateway_config(folder / "gateway", bind, redis.url, pebble)
 
 
 @pytest.fixture(scope="package")
@@ -121,9 +120,8 @@ def gateway(config: GatewayConfig, collector: Collector) -> Iterator[GatewayProc
     headers_file = config.config_file.with_name("trace-headers")
     headers_file.write_text(f"X-Collector-Token: {SECRET_HEADER}\n")
     headers_file.chmod(0o600)
-    started = start_gateway(config, environ=traced(collector, headers_file))
-    yield started
-    started.stop()
+    with running_gateway(config, environ=traced(collector, headers_file)) as started:
+        yield started
 
 
 @pytest.fixture(scope="package")

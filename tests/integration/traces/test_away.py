@@ -1,6 +1,5 @@
 """A collector that is away, hangs or refuses harms nothing; and a stop sends what is left."""
 
-import json
 import secrets
 import socket
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from tests.lab.gateway import GatewayConfig, GatewayProcess, start_gateway
 from tests.lab.otlp import Collector
 from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.process import Process, wait_until
-from tests.lab.redis import start_redis
+from tests.lab.redis import running_redis
 
 SENT = "gateway_trace_spans_total"
 FLUSHES_TRIED = 3
@@ -28,10 +27,9 @@ Start = Callable[[str, dict[str, str]], GatewayProcess]
 
 @pytest.fixture(scope="module")
 def own_config(tmp_path_factory: pytest.TempPathFactory, bind: BindPair) -> Iterator[GatewayConfig]:
-    redis = start_redis(tmp_path_factory.mktemp("collectors-redis"))
     folder = tmp_path_factory.mktemp("collectors")
-    yield lab_gateway.write_gateway_config(folder / "gateway", bind, redis.url, None)
-    redis.stop()
+    with running_redis(tmp_path_factory.mktemp("collectors-redis")) as redis:
+        yield lab_gateway.write_gateway_config(folder / "gateway", bind, redis.url, None)
 
 
 @pytest.fixture
@@ -47,9 +45,7 @@ def start(own_config: GatewayConfig, request: pytest.FixtureRequest) -> Start:
 
 
 def events(gateway: GatewayProcess, name: str) -> list[dict[str, Any]]:
-    lines = gateway.process.log_file.read_text().splitlines()
-    found = [json.loads(line) for line in lines if line.startswith("{")]
-    return [line for line in found if line["event"] == name]
+    return [line for line in gateway.log_lines if line["event"] == name]
 
 
 def test_collector_that_is_away_is_told_once_and_so_is_its_return(

@@ -1,8 +1,6 @@
 """What a collector gets of calls and of an issuance: names, attributes, and what is below what."""
 
-import json
 import re
-from typing import Any
 
 import pytest
 
@@ -16,11 +14,6 @@ def sync(story: Story) -> Span:
     """The call that came with its caller's trace."""
     (found,) = story.named(SYNC, outcome="managed-created")
     return found
-
-
-def logged(story: Story) -> list[dict[str, Any]]:
-    lines = story.gateway.process.log_file.read_text().splitlines()
-    return [json.loads(line) for line in lines if line.startswith("{")]
 
 
 def test_call_is_below_its_callers_own_span(story: Story, sync: Span) -> None:
@@ -46,7 +39,7 @@ def test_call_says_who_asked_for_what(story: Story, sync: Span) -> None:
 def test_credential_is_the_one_that_the_log_names(story: Story, sync: Span) -> None:
     (line,) = [
         line
-        for line in logged(story)
+        for line in story.gateway.log_lines
         if line["event"] == "call answered" and line["request_id"] == story.request_id
     ]
     assert line["credential"] == sync.attributes["gateway.credential"]
@@ -54,7 +47,7 @@ def test_credential_is_the_one_that_the_log_names(story: Story, sync: Span) -> N
 
 
 def test_worker_lines_name_their_trace(story: Story) -> None:
-    (line,) = [line for line in logged(story) if line["event"] == "certificate issued"]
+    (line,) = [line for line in story.gateway.log_lines if line["event"] == "certificate issued"]
     assert line["trace_id"] in {span.trace for span in story.named("work")}
 
 

@@ -88,9 +88,7 @@ class Programs:
         """Change the zone by hand, as the owner of `tsig`; shown."""
         key_file = self._folder / f"{tsig.name}.key"
         key_file.touch(mode=0o600)
-        key_file.write_text(
-            f'key "{tsig.name}" {{ algorithm {tsig.algorithm}; secret "{tsig.secret_base64}"; }};\n'
-        )
+        key_file.write_text(tsig.statement())
         typed = "".join(f"{line}\n" for line in script)
         output = self._run([self._nsupdate, "-k", key_file.name], typed)
         self._teller.command(f"nsupdate -k {key_file.name}", script, output.splitlines())

@@ -37,7 +37,7 @@ from gateway.client.tokens import TokenSource
 from gateway.contract import Hostname
 
 AWAY = Unreachable("The gateway cannot be reached.", may_have_arrived=False)
-HUNG = DeadlinePassed("No answer within 20 seconds.")
+HUNG = DeadlinePassed("No answer within 20 seconds.", may_have_arrived=True)
 SUSPICIOUS = [
     HUNG,
     Unreachable("The connection broke.", may_have_arrived=True),

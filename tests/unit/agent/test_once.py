@@ -28,5 +28,5 @@ def test_exit_code_says_whether_running_again_makes_sense(rounds: list[Round], c
 
 
 def test_failing_hook_is_run_again_after_ten_seconds_doubling_to_ten_minutes() -> None:
-    pauses = [pause_after_failure_ms(tries, 0.0) for tries in range(1, 9)]
+    pauses = [pause_after_failure_ms(tries, 0.0, 10_000) for tries in range(1, 9)]
     assert pauses == [10_000, 20_000, 40_000, 80_000, 160_000, 320_000, 600_000, 600_000]

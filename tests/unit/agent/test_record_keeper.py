@@ -119,7 +119,7 @@ def test_outcome_that_only_a_person_mends_is_asked_about_slowly(status: SyncStat
     answer = answered(status)
     fault = fault_of_answer(answer)
     assert fault == Fault(f"{status}: So it is.", mends=False)
-    assert pause_ms(answer, 1, 0.0) == OPERATOR_PAUSE_MS
+    assert pause_ms(answer, 1, 0.0, 1_000) == OPERATOR_PAUSE_MS
 
 
 @pytest.mark.parametrize("status", ["zone-unavailable", "mutation-failed"])
@@ -128,7 +128,7 @@ def test_outcome_with_a_wait_is_asked_about_after_it(status: SyncStatus) -> None
     fault = fault_of_answer(answer)
     assert fault is not None
     assert fault.mends
-    assert pause_ms(answer, 3, 0.0) == 7_000
+    assert pause_ms(answer, 3, 0.0, 1_000) == 7_000
 
 
 def conflict_with(*found: tuple[str, str]) -> str:
@@ -152,12 +152,13 @@ def test_conflict_with_what_no_gateway_published_names_no_gateway() -> None:
 
 
 def test_wait_of_nothing_is_no_loop() -> None:
-    assert pause_ms(answered("mutation-failed", 0), 1, 0.0) == SHORTEST_PAUSE_MS
+    assert pause_ms(answered("mutation-failed", 0), 1, 0.0, 1_000) == SHORTEST_PAUSE_MS
 
 
 def test_failed_mutation_without_a_wait_is_tried_with_backoff() -> None:
     answer = answered("mutation-failed")
-    assert [pause_ms(answer, failures, 0.0) for failures in (1, 2, 3)] == [1_000, 2_000, 4_000]
+    pauses = [pause_ms(answer, failures, 0.0, 1_000) for failures in (1, 2, 3)]
+    assert pauses == [1_000, 2_000, 4_000]
 
 
 def test_record_that_is_gone_is_a_fault() -> None:

@@ -34,7 +34,8 @@ from gateway.client import (
 NOW = 1_795_000_000_000
 AWAY = Unreachable("The gateway cannot be reached.", may_have_arrived=False)
 DISTRUSTED = Unreachable("Not trusted.", may_have_arrived=False, is_lasting=True)
-PASSING = [AWAY, DeadlinePassed("No answer."), Unavailable(100), Overloaded(100), Internal("i")]
+LATE = DeadlinePassed("No answer.", may_have_arrived=True)
+PASSING = [AWAY, LATE, Unavailable(100), Overloaded(100), Internal("i")]
 FOR_A_PERSON = [
     DISTRUSTED,
     Unauthorized(),
@@ -47,35 +48,35 @@ FOR_A_PERSON = [
 
 
 def test_backoff_doubles_up_to_the_longest_pause() -> None:
-    pauses = [backoff_ms(failures, 0.0) for failures in range(1, 12)]
+    pauses = [backoff_ms(failures, 0.0, first_ms=1_000) for failures in range(1, 12)]
     assert pauses[:4] == [1_000, 2_000, 4_000, 8_000]
     assert pauses[-1] == LONGEST_PAUSE_MS == 300_000
 
 
 def test_backoff_stays_at_the_longest_pause_after_days() -> None:
-    assert backoff_ms(1_000_000, 0.0) == LONGEST_PAUSE_MS
+    assert backoff_ms(1_000_000, 0.0, first_ms=1_000) == LONGEST_PAUSE_MS
 
 
 def test_jitter_takes_up_to_a_quarter_off() -> None:
-    assert backoff_ms(3, 1.0) == 3_000
+    assert backoff_ms(3, 1.0, first_ms=1_000) == 3_000
 
 
 @pytest.mark.parametrize("error", PASSING, ids=lambda each: type(each).__name__)
 def test_failure_that_passes_mends_by_itself(error: GatewayError) -> None:
     assert fault_of_call(error).mends
-    assert pause_of_call_ms(error, 1, 0.0) < OPERATOR_PAUSE_MS
+    assert pause_of_call_ms(error, 1, 0.0, 1_000) < OPERATOR_PAUSE_MS
 
 
 @pytest.mark.parametrize("error", FOR_A_PERSON, ids=lambda each: type(each).__name__)
 def test_failure_for_a_person_is_asked_about_slowly(error: GatewayError) -> None:
     assert not fault_of_call(error).mends
-    assert pause_of_call_ms(error, 1, 0.0) == OPERATOR_PAUSE_MS
+    assert pause_of_call_ms(error, 1, 0.0, 1_000) == OPERATOR_PAUSE_MS
 
 
 def test_broken_answer_needs_a_person_but_is_asked_for_again_soon() -> None:
     error = AnswerInvalid("The answer is no JSON.")
     assert not fault_of_call(error).mends
-    assert pause_of_call_ms(error, 1, 0.0) == 1_000
+    assert pause_of_call_ms(error, 1, 0.0, 1_000) == 1_000
 
 
 def test_only_what_every_call_has_is_shared() -> None:
@@ -94,11 +95,11 @@ def test_wait_of_an_earlier_run_is_over_when_it_is_over_or_beyond_reason() -> No
 
 
 def test_gateway_s_own_wait_is_not_undercut() -> None:
-    assert pause_of_call_ms(Overloaded(90_000), 1, 1.0) == 90_000
+    assert pause_of_call_ms(Overloaded(90_000), 1, 1.0, 1_000) == 90_000
 
 
 def test_gateway_that_says_at_once_again_and_again_is_not_hammered() -> None:
-    assert pause_of_call_ms(Unavailable(0), 9, 0.0) == 256_000
+    assert pause_of_call_ms(Unavailable(0), 9, 0.0, 1_000) == 256_000
 
 
 def test_answer_that_says_at_once_is_no_loop() -> None:

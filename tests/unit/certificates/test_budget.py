@@ -20,9 +20,9 @@ from gateway.certificates.budget import (
     claims,
     decide,
     failed_validations,
-    moment,
     returns,
 )
+from gateway.moments import rfc3339_moment
 
 NOW_MS = 1_796_119_200_000
 """2026-12-01T10:00:00Z."""
@@ -372,5 +372,5 @@ def test_failed_validations_hold_renewals_too(renewal: Renewal) -> None:
 
 
 def test_moment_is_never_too_early() -> None:
-    assert moment(NOW_MS) == "2026-12-01T10:00:00Z"
-    assert moment(NOW_MS + 1) == "2026-12-01T10:00:01Z"
+    assert rfc3339_moment(NOW_MS) == "2026-12-01T10:00:00Z"
+    assert rfc3339_moment(NOW_MS + 1) == "2026-12-01T10:00:01Z"

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gateway.certificates.census import DAYS_LEFT, Census, CensusUnreadable, Tally
+from gateway.contract.names import Hostname
+from gateway.store.documents import Document, Unreadable, as_document
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000
@@ -30,10 +32,17 @@ def issuance(state: str, *, begun_ms: int = NOW_MS, changed_ms: int = NOW_MS) ->
     return {"state": state, "begun_at_ms": begun_ms, "changed_at_ms": changed_ms}
 
 
+def read(fields: dict[str, str] | None) -> Document | None:
+    try:
+        return None if fields is None else as_document(Hostname("a.example.test"), fields)
+    except Unreadable:
+        return None
+
+
 def counted(*documents: dict[str, str] | None) -> Census:
     tally = Tally(NOW_MS)
     for each in documents:
-        tally.add(each)
+        tally.add(read(each))
     return tally.census(NOW_MS + 250)
 
 

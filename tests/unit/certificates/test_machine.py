@@ -25,7 +25,7 @@ def order(status: str, **changes: object) -> OrderView:
 
 
 def authorization(status: str, **changes: object) -> AuthorizationView:
-    view = AuthorizationView("authorization", "a.example", status, "challenge", "pending", "txt")
+    view = AuthorizationView("authorization", "a.example", status, "challenge", "txt")
     return replace(view, **changes)  # type: ignore[arg-type]
 
 
@@ -160,12 +160,6 @@ def test_order_seen_decides_the_next_step(
 AUTHORIZATIONS = [
     (State.ORDERED, authorization("pending"), State.ORDERED, Command.LOCATE_CHALLENGE),
     (State.ORDERED, authorization("valid"), State.ORDERED, None),
-    (
-        State.ORDERED,
-        authorization("pending", challenge_status="processing"),
-        State.ORDERED,
-        Command.LOCATE_CHALLENGE,
-    ),
     (State.ORDERED, authorization("pending", challenge_url=None), State.FAILED, None),
     (State.ORDERED, authorization("invalid"), State.FAILED, None),
     (State.ORDERED, authorization("expired"), State.WAITING, None),

@@ -47,12 +47,11 @@ class FakeAuthority:
         self.asked = 0
         self.at_once: Counter[str] = Counter()
 
-    async def offers_renewal_info(self) -> bool:
+    async def renewal_info(self, _: str) -> RenewalInfo | None:
         if isinstance(self.directory, Exception):
             raise self.directory
-        return self.directory
-
-    async def renewal_info(self, _: str) -> RenewalInfo | None:
+        if not self.directory:
+            return None
         self.asked += 1
         self.at_once["now"] += 1
         self.at_once["most"] = max(self.at_once["most"], self.at_once["now"])

@@ -39,7 +39,10 @@ EVERY_ERROR: list[tuple[GatewayError, int, str, str]] = [
     (Overloaded(300_000), 3, "overloaded", "Try again in 5 minutes."),
     (Internal("i-1"), 1, "internal", "the incident i-1"),
     (AnswerInvalid("It is garbage."), 1, "answer-invalid", "It is garbage."),
-    (DeadlinePassed("Too late."), 3, "deadline-passed", "Try again later"),
+    (
+        DeadlinePassed("Too late.", may_have_arrived=True),
+        *(3, "deadline-passed", "Try again later"),
+    ),
     (Unreachable("Gone.", may_have_arrived=False), 3, "unreachable", "Is --url right"),
     (
         Unreachable("Strange.", may_have_arrived=False, is_lasting=True),

@@ -75,7 +75,7 @@ def test_renewal_times_are_asked_for_again_only_where_the_authority_suggests_any
     settings = Settings.model_construct(acme=())
     stored = replace(CERTIFICATE, ask_at_ms=NOW_MS + 60_000, window_ms=None)
     bare, suggested = (
-        dict(issuances._certificate_rows(each, settings, NOW_MS))
+        dict(issuances._certificate_rows(each, settings.authority_names, NOW_MS))
         for each in (stored, replace(stored, window_ms=(NOW_MS, NOW_MS + 60_000)))
     )
     assert asked in suggested["window"]

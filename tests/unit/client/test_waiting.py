@@ -28,7 +28,7 @@ from gateway.client.waiting import (
 STARTED_AT, TIMEOUT = 1_000.0, 60.0
 WAITING = Waiting("relay.example.test", TIMEOUT, STARTED_AT)
 SILENT = Unreachable("No connection.", may_have_arrived=False)
-LATE = DeadlinePassed("No answer within 30 seconds.")
+LATE = DeadlinePassed("No answer within 30 seconds.", may_have_arrived=True)
 
 
 def after(answer: Pending | Refused | GatewayError, waited: float = 10.0) -> Progress:

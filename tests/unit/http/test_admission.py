@@ -14,9 +14,15 @@ from gateway.http.listener.idling import Idle
 PEERS = [f"192.0.2.{number}" for number in range(4)]
 
 
+def enter(admission: Admission, peer: str) -> str | None:
+    """Have a connection of a peer counted: its key, None when it is refused."""
+    key = admission.key_of(peer)
+    return key if admission.enter(key) else None
+
+
 def test_total_is_bounded() -> None:
     admission = Admission(2, 2)
-    keys = [admission.enter(peer) for peer in PEERS[:3]]
+    keys = [enter(admission, peer) for peer in PEERS[:3]]
     assert [key is None for key in keys] == [False, False, True]
     assert admission.total == 2
 
@@ -34,25 +40,25 @@ def test_total_is_bounded() -> None:
 )
 def test_address_is_what_one_machine_has(first: str, second: str, is_one: bool) -> None:
     admission = Admission(10, 1)
-    assert admission.enter(first) is not None
-    assert (admission.enter(second) is None) is is_one
+    assert enter(admission, first) is not None
+    assert (enter(admission, second) is None) is is_one
 
 
 def test_trusted_proxy_counts_in_the_total_alone() -> None:
     admission = Admission(3, 1, [ip_network("192.0.2.0/30")])
-    assert [admission.enter("192.0.2.1") for _ in range(4)] == ["", "", "", None]
+    assert [enter(admission, "192.0.2.1") for _ in range(4)] == ["", "", "", None]
 
 
 def test_trust_may_change_while_there_are_connections() -> None:
     admission = Admission(9, 1)
-    key = admission.enter("192.0.2.1")
+    key = enter(admission, "192.0.2.1")
     admission.exempt_from_now_on([ip_network("192.0.2.1/32")])
-    assert admission.enter("192.0.2.1") == ""
+    assert enter(admission, "192.0.2.1") == ""
     admission.exempt_from_now_on([])
-    assert admission.enter("192.0.2.1") is None
+    assert enter(admission, "192.0.2.1") is None
     assert key is not None
     admission.leave(key)
-    assert admission.enter("192.0.2.1") == key
+    assert enter(admission, "192.0.2.1") == key
 
 
 @given(st.lists(st.one_of(st.sampled_from(PEERS), st.integers(0, 20))))
@@ -65,7 +71,7 @@ def test_counts_are_those_of_the_connections_there_are(steps: list[str | int]) -
                 admission.leave(open_now.pop(step))
             continue
         may = len(open_now) < 5 and Counter(open_now)[step] < 2
-        key = admission.enter(step)
+        key = enter(admission, step)
         assert (key is not None) is may
         if key is not None:
             open_now.append(key)

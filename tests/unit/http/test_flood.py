@@ -5,7 +5,9 @@ import secrets
 import pytest
 
 from gateway.access.tokens import digest_of
+from gateway.contract import RequestEnvelope
 from gateway.http import flood
+from gateway.http.entrance import digest_shown
 from gateway.http.flood import FloodGate, FloodLimits
 
 SECOND_US = 1_000_000
@@ -86,38 +88,38 @@ def test_token_that_was_right_is_known_wherever_it_stands_until_it_is_refused(
 ) -> None:
     gate = gate_of(clock, 1)
     assert gate.voucher_in(body_with(TOKEN)) is None
-    gate.remember(TOKEN)
-    assert gate.is_known(TOKEN)
+    gate.remember(digest_of(TOKEN))
+    assert gate.is_known(digest_of(TOKEN))
     assert gate.voucher_in(body_with(TOKEN)) == digest_of(TOKEN)
     assert gate.voucher_in(b"[" + TOKEN.encode()) == digest_of(TOKEN)
     assert gate.voucher_in(body_with(TOKEN[:-1] + "t")) is None
-    gate.forget(TOKEN)
+    gate.forget(digest_of(TOKEN))
     assert gate.voucher_in(body_with(TOKEN)) is None
 
 
 def test_refusals_of_what_a_token_let_in_are_its_own_and_too_many_end_that(clock: Clock) -> None:
     gate = gate_of(clock, 3, per_second=10)
-    gate.remember(TOKEN)
+    gate.remember(digest_of(TOKEN))
     for _ in range(3):
         assert gate.voucher_in(body_with(TOKEN)) == digest_of(TOKEN)
         gate.charge(digest_of(TOKEN))
     assert gate.voucher_in(body_with(TOKEN)) is None
-    assert not gate.is_known(TOKEN)
+    assert not gate.is_known(digest_of(TOKEN))
     assert gate.wait_ms("192.0.2.1") == 0
     clock.now_us += 60 * SECOND_US
-    assert not gate.is_known(TOKEN)
-    gate.remember(TOKEN)
-    assert gate.is_known(TOKEN)
+    assert not gate.is_known(digest_of(TOKEN))
+    gate.remember(digest_of(TOKEN))
+    assert gate.is_known(digest_of(TOKEN))
 
 
 def test_right_call_does_not_make_good_what_a_token_let_in(clock: Clock) -> None:
     gate = gate_of(clock, 0)
-    gate.remember(TOKEN)
+    gate.remember(digest_of(TOKEN))
     for _ in range(flood.PER_MINUTE_OF_TOKEN):
-        assert gate.is_known(TOKEN)
+        assert gate.is_known(digest_of(TOKEN))
         gate.charge(digest_of(TOKEN))
-    gate.remember(TOKEN)
-    assert not gate.is_known(TOKEN)
+    gate.remember(digest_of(TOKEN))
+    assert not gate.is_known(digest_of(TOKEN))
 
 
 def test_address_that_is_shut_out_uses_up_nothing_of_the_others(clock: Clock) -> None:
@@ -130,7 +132,7 @@ def test_address_that_is_shut_out_uses_up_nothing_of_the_others(clock: Clock) ->
 
 def test_token_is_known_for_a_bounded_time(clock: Clock) -> None:
     gate = gate_of(clock, 1)
-    gate.remember(TOKEN)
+    gate.remember(digest_of(TOKEN))
     clock.now_us += flood.KNOWN_SECONDS * SECOND_US
     assert gate.voucher_in(body_with(TOKEN)) is None
 
@@ -138,15 +140,16 @@ def test_token_is_known_for_a_bounded_time(clock: Clock) -> None:
 @pytest.mark.parametrize("token", [None, 7, ["x"], "é", "\ud800", {}, ""])
 def test_what_is_no_token_is_taken_and_is_not_known(clock: Clock, token: object) -> None:
     gate = gate_of(clock, 1)
-    gate.remember(token)
-    gate.forget(token)
+    digest = digest_shown(RequestEnvelope("m", {"apiToken": token}, None))
+    gate.remember(digest)
+    gate.forget(digest)
     assert gate.voucher_in(body_with(None)) is None
-    assert not gate.is_known(token)
+    assert not gate.is_known(digest)
 
 
 def test_search_for_tokens_in_a_body_ends_after_a_few(clock: Clock) -> None:
     gate = gate_of(clock, 1)
-    gate.remember(TOKEN)
+    gate.remember(digest_of(TOKEN))
     others = "".join(f"gwa_{secrets.token_urlsafe(32)} " for _ in range(4))
     assert gate.voucher_in(f"{others}{TOKEN}".encode()) is None
 
@@ -160,8 +163,8 @@ def test_memory_is_bounded_and_keeps_the_last(
     tokens = [f"gwa_{secrets.token_urlsafe(32)}" for _ in range(5)]
     for number, token in enumerate(tokens):
         gate.refused(f"192.0.2.{number}")
-        gate.remember(token)
+        gate.remember(digest_of(token))
     assert [gate.wait_ms(f"192.0.2.{number}") > 0 for number in range(5)] == [False] * 2 + [
         True
     ] * 3
-    assert [gate.is_known(token) for token in tokens] == [False] * 2 + [True] * 3
+    assert [gate.is_known(digest_of(token)) for token in tokens] == [False] * 2 + [True] * 3

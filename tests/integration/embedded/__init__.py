@@ -1,0 +1,1 @@
+"""The gateway's private Redis on a real `redis-server`."""
