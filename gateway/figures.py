@@ -18,6 +18,7 @@ from gateway.certificates.enumerator import Enumerator
 from gateway.certificates.ledger import HeldBy
 from gateway.holdings.records import require_readable
 from gateway.store.connection import StoreRefused, StoreUnavailable
+from gateway.store.name_index import NameIndex
 
 if TYPE_CHECKING:
     from gateway.config import Settings
@@ -37,6 +38,7 @@ async def look_after(gateway: Gateway, settings: Settings) -> None:
     enumerator = Enumerator(
         gateway.store,
         gateway.documents,
+        NameIndex(gateway.store),
         gateway.clock,
         interval_seconds=settings.metrics.census_seconds,
         require_readable=require_readable,

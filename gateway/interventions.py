@@ -1,7 +1,7 @@
-"""The composition root's other room: the parts that an operator mends holdings with, joined.
+"""The composition root's other room: the parts that an operator's own hand moves, joined.
 
-Apart from `wiring`, since no call and no worker needs them: a serving process never loads them.
-Called by `gateway holdings`. Must not decide anything.
+Apart from `wiring`, since no call and no worker needs them. Called by `gateway holdings` and
+`gateway issuances`, and by what builds the operator's page. Must not decide anything.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway.access.gate import may_hold
+from gateway.access.gate import RenewalPolicy, may_hold
 from gateway.dns.handing import Handing
 from gateway.dns.survey import Surveyor
 from gateway.holdings.candidates import Candidates, Supposed
 from gateway.holdings.forgetting import Forgetting
 from gateway.holdings.handing_over import HandingOver
+from gateway.holdings.operator_deeds import OperatorDeeds
 from gateway.holdings.rebuilding import Rebuilding
 from gateway.holdings.restoring import Restoring
-from gateway.wiring import new_id
+from gateway.wiring import new_id, nobody_to_wake
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,4 +79,21 @@ def build_interventions(gateway: Gateway) -> Interventions:
         zones,
         surveyor,
         restoring,
+    )
+
+
+def build_deeds(gateway: Gateway) -> OperatorDeeds:
+    """What an operator does to one hostname by hand; a worker of this process is woken."""
+    worker, now_ms = gateway.worker, gateway.clock.now_ms
+    return OperatorDeeds(
+        gateway.documents,
+        gateway.certificates,
+        gateway.records,
+        gateway.claims,
+        gateway.authorities,
+        may_renew=RenewalPolicy(gateway.clients, now_ms).may_renew,
+        wake=nobody_to_wake if worker is None else worker.kick,
+        new_id=new_id,
+        now_ms=now_ms,
+        trail=gateway.trail,
     )

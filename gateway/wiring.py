@@ -22,7 +22,6 @@ from gateway.access.foresight import Foresight
 from gateway.access.gate import Gate, RenewalPolicy
 from gateway.access.limits import CallRates
 from gateway.access.provisioning import Provisioning
-from gateway.actors import operator, this_process
 from gateway.certificates.authorities import Authorities
 from gateway.certificates.cleanup import Cleaner
 from gateway.certificates.keyring_proof import prove_keyring
@@ -43,6 +42,7 @@ from gateway.holdings.claims import Claims
 from gateway.holdings.hold import Holds
 from gateway.holdings.orphans import Orphans
 from gateway.holdings.records import Records
+from gateway.notes import open_notes
 from gateway.store.clock import SharedClock
 from gateway.store.connection import Store, StoreUnavailable
 from gateway.store.documents import Documents
@@ -50,26 +50,23 @@ from gateway.store.embedded import STOP_SECONDS, EmbeddedRedis
 from gateway.store.holdings_index import HoldingsIndex
 from gateway.store.rehearsal import RehearsedStore
 from gateway.store.schema_version import settle
-from gateway.store.trail import open_trail
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from gateway.access.last_use import LastUses
     from gateway.certificates.sealing import Keyring
     from gateway.config import Settings
     from gateway.contract.names import ClientId, Hostname
     from gateway.dns.zones import Zones
+    from gateway.notes import Notes
     from gateway.store.trail import Trail
 
 MARKER_PURPOSE = "owner-marker"
 
-COMMAND_PATIENCE = 5.0
 READ_SECONDS = 10.0
 """How long the keyring may take to be read."""
-
-STOP_PATIENCE = 1.0
-"""How many seconds a command, or a process that stops, waits to have its deeds written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +88,13 @@ class Gateway:
     exchange: Exchange
     clients: ClientStore
     claims: Claims
+    records: Records
+    certificates: Certificates
     provisioning: Provisioning
     calls: Calls
     authorities: Authorities
     trail: Trail
+    last_uses: LastUses
     worker: Worker | None
     foresight: Foresight | None
 
@@ -131,15 +131,15 @@ async def open_gateway(
                 await settle(store, clock.now_ms)
                 await prove_keyring(keyring, store)
             exchange = RehearsedExchange() if rehearses else Exchange()
-            async with open_trail(
+            async with open_notes(
+                settings,
                 store,
-                operator() if redis_url is None else this_process(),
-                entries=0 if rehearses else settings.audit.entries,
-                patience_seconds=COMMAND_PATIENCE if redis_url is None else STOP_PATIENCE,
+                is_command=redis_url is None,
+                rehearses=rehearses,
                 now_ms=clock.now_ms,
                 new_id=new_id,
-            ) as trail:
-                gateway = _build(settings, keyring, store, clock, exchange, trail, works=works)
+            ) as notes:
+                gateway = _build(settings, keyring, store, clock, exchange, notes, works=works)
                 try:
                     yield gateway
                 finally:
@@ -203,14 +203,15 @@ def _build(
     store: Store,
     clock: SharedClock,
     exchange: Exchange,
-    trail: Trail,
+    notes: Notes,
     *,
     works: bool,
 ) -> Gateway:
-    ground = _lay_ground(settings, keyring, store, clock, exchange, trail)
+    ground = _lay_ground(settings, keyring, store, clock, exchange, notes)
     steps = None if len(ground.authorities) == 0 else _steps(ground)
     worker = None if steps is None or not works else _worker(ground, steps, settings)
-    provisioning, calls = _calls(ground, settings, worker)
+    records, certificates = _holdings(ground, worker)
+    provisioning, calls = _calls(ground, settings, records, certificates)
     return Gateway(
         store=store,
         clock=clock,
@@ -223,11 +224,14 @@ def _build(
         zones=ground.zones,
         exchange=exchange,
         clients=ground.clients,
-        claims=Claims(store, ground.documents, clock.now_ms, trail),
+        claims=Claims(store, ground.documents, clock.now_ms, notes.trail),
+        records=records,
+        certificates=certificates,
         provisioning=provisioning,
         calls=calls,
         authorities=ground.authorities,
-        trail=trail,
+        trail=notes.trail,
+        last_uses=notes.last_uses,
         worker=worker,
         foresight=_foresight(ground, steps, calls),
     )
@@ -252,6 +256,7 @@ class _Ground:
     authorities: Authorities
     pace: Pace
     trail: Trail
+    last_uses: LastUses
 
 
 def _lay_ground(
@@ -260,7 +265,7 @@ def _lay_ground(
     store: Store,
     clock: SharedClock,
     exchange: Exchange,
-    trail: Trail,
+    notes: Notes,
 ) -> _Ground:
     zones, clients = build_zones(settings), ClientStore(store)
     documents, index = Documents(store), HoldingsIndex(store)
@@ -282,7 +287,8 @@ def _lay_ground(
             [build_listed(acme, store, keyring, clients, clock.now_ms) for acme in settings.acme]
         ),
         pace=Pace(),
-        trail=trail,
+        trail=notes.trail,
+        last_uses=notes.last_uses,
     )
 
 
@@ -309,18 +315,15 @@ def _worker(ground: _Ground, steps: Steps, settings: Settings) -> Worker:
         new_id=new_id,
         jitter=random.random,
         concurrency=settings.worker.concurrency,
-        zone_of=_zone_of(ground.zones),
+        zone_of=ground.zones.told_apart,
         trail=ground.trail,
     )
 
 
-def _calls(
-    ground: _Ground, settings: Settings, worker: Worker | None
-) -> tuple[Provisioning, Calls]:
+def _holdings(ground: _Ground, worker: Worker | None) -> tuple[Records, Certificates]:
     documents, holds, publisher = ground.documents, ground.holds, ground.publisher
-    now_ms, issues = ground.clock.now_ms, len(ground.authorities) > 0
+    now_ms, trail = ground.clock.now_ms, ground.trail
     orphans = Orphans(documents, holds, publisher, now_ms)
-    trail = ground.trail
     records = Records(
         documents, holds, orphans, publisher, new_id=new_id, now_ms=now_ms, trail=trail
     )
@@ -332,23 +335,30 @@ def _calls(
         ground.challenges,
         ground.keyring,
         ground.pace,
-        issues=issues,
-        wake=_nobody_to_wake if worker is None else worker.kick,
+        issues=len(ground.authorities) > 0,
+        wake=nobody_to_wake if worker is None else worker.kick,
         new_id=new_id,
         now_ms=now_ms,
         trail=trail,
     )
+    return records, certificates
+
+
+def _calls(
+    ground: _Ground, settings: Settings, records: Records, certificates: Certificates
+) -> tuple[Provisioning, Calls]:
+    now_ms, trail = ground.clock.now_ms, ground.trail
     provisioning = Provisioning(
-        ground.clients, ground.index, documents, records, certificates, now_ms, trail
+        ground.clients, ground.index, ground.documents, records, certificates, now_ms, trail
     )
     rates = CallRates(ground.store, partial(calls_per_minute_of, settings), now_ms)
     calls = Calls(
-        Gate(ground.clients, settings.admin.token_sha256, rates, now_ms),
+        Gate(ground.clients, settings.admin.token_sha256, rates, now_ms, ground.last_uses),
         records,
         certificates,
         provisioning,
         has_zones=bool(settings.zones),
-        issues=issues,
+        issues=len(ground.authorities) > 0,
         trail=trail,
     )
     return provisioning, calls
@@ -362,17 +372,7 @@ def _foresight(ground: _Ground, steps: Steps | None, calls: Calls) -> Foresight 
     )
 
 
-def _zone_of(zones: Zones) -> Callable[[Hostname], str | None]:
-    """The name of a hostname's zone; None where there is one zone only, which is kept from none."""
-
-    def name_of(hostname: Hostname) -> str | None:
-        zone = zones.holding(hostname) if len(zones.all) > 1 else None
-        return None if zone is None else zone.name
-
-    return name_of
-
-
-def _nobody_to_wake(_: Hostname, _client: ClientId) -> None:
+def nobody_to_wake(_: Hostname, _client: ClientId) -> None:
     """Another process's worker finds the work in the queue."""
 
 

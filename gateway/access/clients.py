@@ -14,9 +14,10 @@ from gateway.access.untold import Untold
 from gateway.contract.faults import quoted
 from gateway.store import keys
 from gateway.store.documents import ATTEMPTS, Contended
+from gateway.store.uses import Uses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from gateway.access.tokens import NewToken
     from gateway.contract import ClientSpec
@@ -138,6 +139,13 @@ class Everyone(NamedTuple):
     unreadable: list[ClientUnreadable]
 
 
+class ClientPage(NamedTuple):
+    """Some clients by id; `after` is the id behind which the next page begins, None at the end."""
+
+    clients: list[Client | ClientUnreadable]
+    after: str | None
+
+
 class ClientStore:
     """The clients in Redis. Every method raises `StoreUnavailable` without it.
 
@@ -189,6 +197,7 @@ class ClientStore:
             return False
         await self._store.remove_from_set(keys.CLIENTS_KEY, client_id)
         await Untold(self._store).forget_all_of(client_id)
+        await Uses(self._store).forget(keys.fingerprint(client_id))
         return True
 
     async def count(self) -> int:
@@ -198,23 +207,48 @@ class ClientStore:
     async def all(self) -> Everyone:
         """Every client there is."""
         client_ids = sorted(await self._store.set_members(keys.CLIENTS_KEY))
-        # The gateway's own are ASCII.
-        known = [client_id for client_id in client_ids if client_id.isascii()]
-        unreadable = [ClientUnreadable(each) for each in client_ids if not each.isascii()]
         clients: list[Client] = []
-        for start in range(0, len(known), READ_AT_ONCE):
-            some = known[start : start + READ_AT_ONCE]
-            names = [keys.client_key(keys.fingerprint(client_id)) for client_id in some]
-            found = await self._store.some_fields_of_each(names, ("client", "version"))
-            for client_id, fields in zip(some, found, strict=True):
-                try:
-                    stored = _stored(client_id, fields)
-                except ClientUnreadable as fault:
-                    unreadable.append(fault)
-                    continue
-                if stored is not None and stored.client.client_id == client_id:
-                    clients.append(stored.client)
+        unreadable: list[ClientUnreadable] = []
+        for start in range(0, len(client_ids), READ_AT_ONCE):
+            for each in await self._some(client_ids[start : start + READ_AT_ONCE]):
+                if isinstance(each, Client):
+                    clients.append(each)
+                else:
+                    unreadable.append(each)
         return Everyone(clients, unreadable)
+
+    async def page(self, prefix: str, after: str, limit: int) -> ClientPage:
+        """At most `limit` clients by id, of those that begin with `prefix`, behind `after`.
+
+        Their ids are read at once, a few dozen bytes each; of their documents only the page's.
+        """
+        listed = sorted(await self._store.set_members(keys.CLIENTS_KEY))
+        wanted = [each for each in listed if each.startswith(prefix) and each > after]
+        client_ids = wanted[:limit]
+        is_last = len(wanted) <= limit
+        return ClientPage(await self._some(client_ids), None if is_last else client_ids[-1])
+
+    async def _some(self, client_ids: Sequence[str]) -> list[Client | ClientUnreadable]:
+        """These clients where they are still there; the fault in place of one that can't be read.
+
+        The gateway's own ids are ASCII: what else lies in the set is nobody's.
+        """
+        known = [each for each in client_ids if each.isascii()]
+        names = [keys.client_key(keys.fingerprint(client_id)) for client_id in known]
+        found = await self._store.some_fields_of_each(names, ("client", "version"))
+        fields_of = dict(zip(known, found, strict=True))
+        clients: list[Client | ClientUnreadable] = []
+        for client_id in client_ids:
+            try:
+                if client_id not in fields_of:
+                    raise ClientUnreadable(client_id)
+                stored = _stored(client_id, fields_of[client_id])
+            except ClientUnreadable as fault:
+                clients.append(fault)
+                continue
+            if stored is not None and stored.client.client_id == client_id:
+                clients.append(stored.client)
+        return clients
 
     async def _commit(
         self, client_id: ClientId, version: str, fields: dict[str, str] | None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gateway.access.clients import Client, ClientStore
+    from gateway.access.last_use import LastUses
     from gateway.access.limits import CallRates
     from gateway.contract import AllowedAddresses, DnsRecord, HostnamePatterns
     from gateway.contract.names import CredentialId, Hostname
@@ -76,8 +77,10 @@ class Gate:
         admin_digest: str | None,
         rates: CallRates,
         now_ms: Callable[[], int],
+        last_uses: LastUses,
     ) -> None:
         self._rates = rates
+        self._last_uses = last_uses
         self._clients = clients
         self._admin_digest = admin_digest or _NO_DIGEST
         self._now_ms = now_ms
@@ -102,6 +105,7 @@ class Gate:
         if not hmac.compare_digest(expected, shown):
             raise Unauthorized
         if client is not None and claimed is not None:
+            self._last_uses.note(claimed.credential_id)
             return ClientCaller(client, claimed.credential_id)
         return Admin()
 

@@ -40,6 +40,10 @@ class Rate:
         """
         return min(max(stored_us, now_us), now_us + self.interval_us * self.count)
 
+    def used(self, stored_us: int, now_us: int) -> int:
+        """How many calls have not come back yet, from 0 to `count`."""
+        return -(-(self.whole_at(stored_us, now_us) - now_us) // self.interval_us)
+
     def wait_us(self, stored_us: int, now_us: int, spare: int = 0) -> int:
         """How long until there is a call for whoever has to leave `spare` of them to others."""
         usable = max(self.count - spare, 1)

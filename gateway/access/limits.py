@@ -2,7 +2,7 @@
 
 Responsible for taking a call of the client's rate, once its token was found right, and for the wait
 of whoever has none left. Must not: judge a token, or count what was refused for one (`http.flood`
-does). Called by `access.gate`.
+does). Called by `access.gate`, and for how much is used by the operator's page.
 
 A rate is kept under the hash tag of its client, and is forgotten once it is whole: a client that
 rests leaves nothing behind. A Redis that lost it begins anew.
@@ -10,7 +10,7 @@ rests leaves nothing behind. A Redis that lost it begins anew.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gateway import measures
 from gateway.access.gcra import MINUTE_US, Rate, in_ms
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
     from gateway.contract.names import ClientId
     from gateway.store.connection import Store
+
+
+class RateUse(NamedTuple):
+    """How many calls of those that a client may make in a minute are used; 0 is no limit."""
+
+    used: int
+    per_minute: int
 
 
 class CallRates:
@@ -55,3 +62,25 @@ class CallRates:
             measures.limit_reached("rate")
             text = f"The client has made as many calls as it may ({per_minute} in a minute)."
             raise Overloaded(in_ms(wait_us), text)
+
+    async def use_of(self, client_id: ClientId) -> RateUse:
+        """How much of its rate a client has used by now; takes none of it.
+
+        Raises:
+            StoreUnavailable: nobody can tell.
+        """
+        per_minute = self._per_minute_of(client_id)
+        if per_minute == 0:
+            return RateUse(0, 0)
+        rate = Rate(per_minute, MINUTE_US)
+        key = keys.client_calls_key(keys.fingerprint(client_id))
+        (stored,) = await self._store.values([key])
+        return RateUse(rate.used(_microseconds(stored), self._now_ms() * 1_000), per_minute)
+
+
+def _microseconds(stored: str | None) -> int:
+    """A stored moment; what is no number counts as absent, as for the script that takes a call."""
+    try:
+        return int(stored or 0)
+    except ValueError:
+        return 0

@@ -26,6 +26,7 @@ _ANY_TOKEN = re.compile(rb"gw(?:c_[0-9a-f]{36}_|a_)[A-Za-z0-9_-]{43}")
 _MOST_IN_BODY = 4
 _SECRET_BYTES = 32
 _CREDENTIAL_BYTES = 6
+_CREDENTIAL_DIGITS = 2 * _CREDENTIAL_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,11 @@ def parse_client_token(token: object) -> ClientToken | None:
     return ClientToken(
         client_fingerprint, CredentialId(client_fingerprint + credential), digest_of(found[0])
     )
+
+
+def fingerprint_in(credential_id: CredentialId) -> str:
+    """The fingerprint of the client that a credential is of."""
+    return credential_id[:-_CREDENTIAL_DIGITS]
 
 
 def parse_admin_token(token: object) -> str | None:

@@ -19,7 +19,7 @@ from gateway.backup.sealed_file import BackupRefused, SealedReader
 from gateway.certificates.keyring_proof import missing_keys
 from gateway.files import open_file
 from gateway.store import keys, schema_version
-from gateway.store.whole import Sort, Whole, batches
+from gateway.store.whole import Sort, Whole, batches, sort_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -67,9 +67,13 @@ class Backup:
                 self._require_keys(piece, keyring)
 
     def pieces(self) -> Iterator[Piece]:
-        """Everything in it once more, with the indices that follow from it."""
+        """Everything in it once more, with the indices that follow from it.
+
+        One that the file holds itself, as a key that its release did not know, is left out.
+        """
         for piece in pieces_in(self._reader.lines(), Tally(), self._name):
-            yield piece
+            if sort_of(piece.key) is not Sort.INDEX:
+                yield piece
             yield from index_entries(piece)
 
     def _require_keys(self, proofs: Piece, keyring: Keyring) -> None:

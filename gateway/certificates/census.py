@@ -1,8 +1,8 @@
-"""The census: what all hostnames together come to, for the figures of `http.metrics`.
+"""The census: what all hostnames together come to, for figures and for the operator's page.
 
-Responsible for which figures there are and how a hostname counts in them. Pure: `Tally` is fed one
-document after the other, and of each field only what is counted is looked at. A document that this
-release cannot read is counted as such and stops nothing.
+Responsible for which figures there are, how a hostname counts in them and which ones are named.
+Pure: `Tally` is fed one document after the other, and of each field only what is counted is looked
+at. A document that this release cannot read is counted as such and stops nothing.
 Must not: read Redis; `certificates.enumerator` does, and keeps the result there.
 """
 
@@ -14,11 +14,13 @@ from collections import Counter
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
+from gateway.certificates.attention import AttentionLists, Concern, are_lists
 from gateway.certificates.states import DebtKind, State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from gateway.contract.names import Hostname
     from gateway.store.documents import Document
 
 COUNTED_FIELDS: Final = (
@@ -38,6 +40,12 @@ _LATEST: Final = 1 << 53
 _NEAR_END_TENTH: Final = 9
 """Past nine tenths of its lifetime no authority's window delays a renewal: it has failed so far."""
 
+ENDS_DAYS: Final = 91
+"""How many days the ends of certificates are counted by: the day of the census, and 90 after it."""
+
+_OWING_TRIES: Final = 3
+"""A debt is tried again within seconds; after so many tries it is not a passing fault."""
+
 
 class CensusUnreadable(ValueError):
     """What is stored is not a census of this form."""
@@ -51,6 +59,10 @@ class Census:
     certificates past the time of their renewal and not renewed yet, `near_end` those among them
     that have a tenth of their lifetime left, or nothing. `oldest_issuance_ms` is since when the
     longest unfinished issuance is under way or waits.
+
+    `ends` has how many certificates that are still valid end on each UTC day, from the day of
+    `taken_at_ms` on, `ENDS_DAYS` of them. `owing` are hostnames with a debt that was tried three
+    times or more. `attention` names hostnames by `Concern`, as `AttentionLists` has them.
     """
 
     taken_at_ms: int
@@ -66,6 +78,9 @@ class Census:
     issuances: Mapping[str, int]
     oldest_issuance_ms: int | None
     debts: Mapping[str, int]
+    owing: int
+    ends: Sequence[int]
+    attention: Mapping[str, Sequence[str]]
 
     def to_text(self) -> str:
         """As JSON."""
@@ -79,16 +94,22 @@ class Census:
             values = {each.name: told[each.name] for each in fields(cls)}
         except (ValueError, TypeError, KeyError, RecursionError):
             raise CensusUnreadable from None
-        for name, value in values.items():
-            wanted = _COUNTS.get(name)
-            if wanted is None:
-                is_right = _is_count(value) or (value is None and name in _MAY_BE_NONE)
-            else:
-                is_right = isinstance(value, dict) and value.keys() == wanted
-                is_right = is_right and all(map(_is_count, value.values()))
-            if not is_right:
-                raise CensusUnreadable
+        if not all(_is_right(name, value) for name, value in values.items()):
+            raise CensusUnreadable
         return cls(**values)
+
+
+def _is_right(name: str, value: Any) -> bool:
+    if name == "attention":
+        return are_lists(value)
+    if name == "ends":
+        is_list = isinstance(value, list) and len(value) == ENDS_DAYS
+        return is_list and all(map(_is_count, value))
+    wanted = _COUNTS.get(name)
+    if wanted is None:
+        return _is_count(value) or (value is None and name in _MAY_BE_NONE)
+    is_table = isinstance(value, dict) and value.keys() == wanted
+    return is_table and all(map(_is_count, value.values()))
 
 
 _MAY_BE_NONE: Final = {"earliest_end_ms", "oldest_issuance_ms"}
@@ -110,9 +131,11 @@ class Tally:
         self._debts = dict.fromkeys(sorted(_COUNTS["debts"]), 0)
         self._earliest_end_ms: int | None = None
         self._oldest_issuance_ms: int | None = None
+        self._ends = [0] * ENDS_DAYS
+        self._attention = AttentionLists()
 
-    def add(self, document: Document | None) -> None:
-        """Count one document by its `COUNTED_FIELDS`; None is one that cannot be read.
+    def add(self, hostname: Hostname, document: Document | None) -> None:
+        """Count one hostname's document by its `COUNTED_FIELDS`; None is one that cannot be read.
 
         One without a version was dropped since its name was read, and is not counted.
         """
@@ -120,9 +143,10 @@ class Tally:
             return
         self._seen["documents"] += 1
         try:
-            self._add(document)
+            self._add(hostname, document)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             self._seen["unreadable"] += 1
+            self._attention.add(Concern.UNREADABLE, hostname, 0)
 
     def census(self, ended_at_ms: int) -> Census:
         """What was counted, at the end of the walk."""
@@ -140,56 +164,75 @@ class Tally:
             issuances=self._issuances,
             oldest_issuance_ms=self._oldest_issuance_ms,
             debts=self._debts,
+            owing=self._seen["owing"],
+            ends=self._ends,
+            attention=self._attention.lists(),
         )
 
-    def _add(self, document: Document | None) -> None:
+    def _add(self, hostname: Hostname, document: Document | None) -> None:
         if document is None:
             raise TypeError
         # All that may be unreadable comes first: a document counts in its figures, or in none.
         issuance, certificate = document.issuance, document.certificate
         debts = [DebtKind(debt["kind"]) for debt in document.debts]
+        tries = max((_count(debt.get("tries", 0)) for debt in document.debts), default=0)
         state = None if issuance is None else State(issuance["state"])
         since_ms = None if issuance is None else _since_ms(issuance)
         times = None if certificate is None else _times(certificate)
-        if state is not None and since_ms is not None:
+        if issuance is not None and state is not None and since_ms is not None:
             self._issuances[state.value] += 1
             self._oldest_issuance_ms = _earlier(self._oldest_issuance_ms, since_ms)
+            if state is State.FAILED:
+                self._attention.add(Concern.FAILED, hostname, since_ms)
+            elif state is State.WAITING and issuance.get("reason") is not None:
+                self._attention.add(Concern.WAITING, hostname, since_ms)
         if times is not None:
             barred = issuance is not None and issuance.get("barred") is True
             renews = document.holder is not None and not barred
-            self._add_certificate(*times, renews=renews)
+            self._add_certificate(hostname, *times, renews=renews)
         for kind in debts:
             self._debts[kind.value] += 1
+        if tries >= _OWING_TRIES:
+            self._seen["owing"] += 1
+            self._attention.add(Concern.OWING, hostname, -tries)
         self._seen["records"] += document.record is not None
         self._seen["claims"] += document.claim is not None
 
-    def _add_certificate(self, from_ms: int, until_ms: int, renew_ms: int, *, renews: bool) -> None:
+    def _add_certificate(
+        self, hostname: Hostname, from_ms: int, until_ms: int, renew_ms: int, *, renews: bool
+    ) -> None:
         left_ms = until_ms - self._now_ms
         self._certificates[_bucket(left_ms)] += 1
         if left_ms > 0:
             self._earliest_end_ms = _earlier(self._earliest_end_ms, until_ms)
+            day = until_ms // _DAY_MS - self._now_ms // _DAY_MS
+            if day < ENDS_DAYS:
+                self._ends[day] += 1
         if renews and renew_ms <= self._now_ms:
             self._seen["renewals_due"] += 1
             near_ms = from_ms + (until_ms - from_ms) * _NEAR_END_TENTH // 10
-            self._seen["near_end"] += near_ms <= self._now_ms
+            if near_ms <= self._now_ms:
+                self._seen["near_end"] += 1
+                self._attention.add(Concern.NEAR_END, hostname, until_ms)
 
 
 def _times(certificate: Mapping[str, Any]) -> tuple[int, int, int]:
     """From when until when it is valid, and when its renewal starts."""
     names = ("valid_from_ms", "valid_until_ms", "renew_at_ms")
-    from_ms, until_ms, renew_ms = (_time(certificate[name]) for name in names)
+    from_ms, until_ms, renew_ms = (_count(certificate[name]) for name in names)
     return from_ms, until_ms, renew_ms
 
 
 def _since_ms(issuance: Mapping[str, Any]) -> int:
     """Since when it is under way: a wait or a failure since then does not make it younger."""
-    return min(_time(issuance["begun_at_ms"]), _time(issuance["changed_at_ms"]))
+    return min(_count(issuance["begun_at_ms"]), _count(issuance["changed_at_ms"]))
 
 
-def _time(value: object) -> int:
-    if type(value) is not int or not 0 <= value < _LATEST:
+def _count(value: Any) -> int:
+    """A number of things, or a time."""
+    if not _is_count(value):
         raise TypeError
-    return value
+    return int(value)
 
 
 def _is_count(value: object) -> bool:

@@ -1,4 +1,7 @@
-"""What the audit trail is told of issuances. Pure. Called by the worker."""
+"""What the audit trail is told of issuances. Pure.
+
+Called by the worker, and by `holdings.operator_deeds` for a retry.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from gateway.moments import rfc3339_moment
 from gateway.store.deeds import Action, Deed
 
 if TYPE_CHECKING:
+    from gateway.certificates.retrying import Retried
     from gateway.certificates.states import Issuance, StoredCertificate
     from gateway.store.documents import Document
 
@@ -32,6 +36,21 @@ def of_failed(document: Document, issuance: Issuance) -> Deed:
         Action.CERTIFICATE_FAILED,
         "issuance-failed" if issuance.reason is None else issuance.reason.value,
         detail=f"at {authority or 'no authority'}: {issuance.message or 'no reason was given'}",
+    )
+
+
+def of_retry(retried: Retried) -> Deed:
+    """An issuance, or a renewal, that an operator has tried now."""
+    was = retried.was
+    rested = None if was is None else f"{was.state}: {was.message or 'no reason was given'}"
+    return Deed(
+        Action.CERTIFICATE_RETRY,
+        retried.began.value,
+        hostname=retried.hostname,
+        client_id=retried.holder.client_id,
+        app_id=retried.holder.app_id,
+        before=rested,
+        detail=f"issuance {retried.issuance.issuance_id}",
     )
 
 

@@ -4,7 +4,7 @@ Responsible for making private keys and CSRs and for checking an issued certific
 is told that it is ready. Pure apart from the randomness of a new key: the time comes in as an
 argument, nothing is stored or sent. RSA keys take up to seconds to make: call from a thread.
 
-Called by the issuance worker.
+Called by the issuance worker; `leaf_of` by `views.hostname`.
 """
 
 import base64
@@ -44,6 +44,8 @@ _UNREADABLE: Final = (
     x509.DuplicateExtension,
     x509.UnsupportedGeneralNameType,
 )
+
+_CURVES: Final = {"secp256r1": "P-256", "secp384r1": "P-384"}
 
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
@@ -150,6 +152,36 @@ def renewal_id(chain_pem: str) -> str | None:
     # As DER has it: the shortest two's complement, so a zero byte precedes a high first bit.
     raw_serial = serial.to_bytes(serial.bit_length() // 8 + 1, "big", signed=True)
     return f"{_base64url(key_identifier)}.{_base64url(raw_serial)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """What a person is told of a certificate: its names as text, and its key (`ECDSA P-256`)."""
+
+    names: tuple[str, ...]
+    key: str
+
+
+def leaf_of(chain_pem: str) -> Leaf | None:
+    """The first certificate of a chain; None when it can't be read."""
+    try:
+        leaf = x509.load_pem_x509_certificate(chain_pem.encode())
+        extension = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        return Leaf(tuple(map(_name_words, extension.value)), _key_words(leaf.public_key()))
+    except (*_UNREADABLE, x509.ExtensionNotFound):
+        return None
+
+
+def _name_words(name: x509.GeneralName) -> str:
+    return name.value if isinstance(name, x509.DNSName) else str(name.value)
+
+
+def _key_words(key: CertificatePublicKeyTypes) -> str:
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        return f"ECDSA {_CURVES.get(key.curve.name, key.curve.name)}"
+    if isinstance(key, rsa.RSAPublicKey):
+        return f"RSA {key.key_size} bits"
+    return type(key).__name__
 
 
 def _base64url(raw: bytes) -> str:

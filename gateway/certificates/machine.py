@@ -60,6 +60,7 @@ def request(issuance_id: str, moment: Moment) -> Issuance:
         begun_at_ms=moment.now_ms,
         changed_at_ms=moment.now_ms,
         due_at_ms=moment.now_ms,
+        passed_ms={State.REQUESTED.value: moment.now_ms},
     )
 
 

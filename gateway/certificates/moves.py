@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from gateway.certificates.states import Issuance, Reason, State
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gateway.certificates.events import Command
 
 FIRST_LOOK_MS: Final = 25
@@ -66,7 +68,12 @@ def failure_pause_ms(failures: int, moment: Moment) -> int:
 
 def moved(issuance: Issuance, state: State, moment: Moment, **changes: object) -> Issuance:
     """In another state, and due there at once."""
-    fresh = {"changed_at_ms": moment.now_ms, "due_at_ms": moment.now_ms, "looks": 0}
+    fresh = {
+        "changed_at_ms": moment.now_ms,
+        "due_at_ms": moment.now_ms,
+        "looks": 0,
+        "passed_ms": _passed_ms(issuance, state, moment),
+    }
     cleared = {
         "resume": None,
         "reason": None,
@@ -75,6 +82,19 @@ def moved(issuance: Issuance, state: State, moment: Moment, **changes: object) -
         "barred": False,
     }
     return replace(issuance, state=state, **(fresh | cleared | changes))  # type: ignore[arg-type]
+
+
+def _passed_ms(issuance: Issuance, state: State, moment: Moment) -> Mapping[str, int]:
+    """When each state was entered, with this one. One that comes to nothing keeps what it passed.
+
+    A new attempt begins in `requested`; one that got no further before goes on being the same.
+    """
+    passed = issuance.passed_ms
+    if state in {State.WAITING, State.FAILED}:
+        return passed
+    if state is State.REQUESTED and set(passed) - {state.value}:
+        passed = {}
+    return {**passed, state.value: passed.get(state.value, moment.now_ms)}
 
 
 def look_again(issuance: Issuance, moment: Moment, retry_after_seconds: float | None) -> Step:

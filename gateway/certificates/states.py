@@ -57,6 +57,7 @@ class Issuance:
     them again. `sealed_key` and `csr` (DER, base64) exist from before the order on, the challenge's
     zone and name from before its TXT is published; `challenge_key` is the thumbprint of the account
     key that its value was computed with. `published_at_ms` is when its TXT was first published.
+    `passed_ms` says when each state was first entered in this attempt, for a person to read.
 
     A renewal's `renewal_id` names the certificate that it replaces (RFC 9773 section 4.1), which is
     from `renewed_directory_url`; `replaces` is the same once the order is to say so. From
@@ -100,6 +101,7 @@ class Issuance:
     resume: State | None = None
     reason: Reason | None = None
     message: str | None = None
+    passed_ms: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def begins_anew(self) -> bool:
@@ -129,7 +131,8 @@ class StoredCertificate:
     `renew_at_ms` is when the worker starts its renewal, `renew_after_ms`, which is later, is what
     clients are told. `share_at_ms` is when its share of the lifetime has passed, whatever the
     authority asks for. `window_ms` is the start and the end of the window that the authority last
-    suggested (RFC 9773), `ask_at_ms` when it is asked again.
+    suggested (RFC 9773), `ask_at_ms` when it is asked again. `stages_ms` is the `passed_ms` of the
+    issuance that it came of.
     """
 
     __pydantic_config__ = _STORED
@@ -147,6 +150,7 @@ class StoredCertificate:
     directory_url: str
     ask_at_ms: int
     window_ms: tuple[int, int] | None = None
+    stages_ms: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON."""
@@ -166,6 +170,10 @@ class StoredCertificate:
             ask_at_ms=other.ask_at_ms,
             window_ms=other.window_ms,
         )
+
+    def come_of(self, issuance: Issuance) -> StoredCertificate:
+        """The same certificate with the stages that its issuance passed, and when."""
+        return replace(self, stages_ms=issuance.passed_ms)
 
     def may_be_served_at(self, now_ms: int) -> bool:
         """Whether it has not expired; its start was checked when it was stored."""

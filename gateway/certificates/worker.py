@@ -281,7 +281,7 @@ class Worker:
                 "debts": debts.as_stored(owed),
             }
             if isinstance(event, events.CertificateFetched):
-                fields["certificate"] = event.certificate.to_json()
+                fields["certificate"] = event.certificate.come_of(step.issuance).to_json()
             return self._leases.change(current, fields, keep=step.command is not None)
 
         try:

@@ -45,12 +45,12 @@ COMMANDS: Final = {
     "worker": "Issue and renew certificates, without an HTTP listener.",
     "clients": "Provision clients: policy, credentials, removal.",
     "claims": "Hold hostnames against every client.",
-    "holdings": "Show who holds what; rebuild that from the zones, hand over, give up, forget.",
+    "holdings": "Show who holds what; rebuild that, hand over, release, withdraw, forget.",
     "accounts": "Look after the accounts at the authorities: list, new key, contact.",
     "budget": "Show what each authority may still be asked for, and what holds orders back.",
     "explain": "Explain how a hostname is judged, and what a call for it would be answered.",
     "audit": "Show who changed what, when, from where; follow it.",
-    "issuances": "Show where each certificate stands, why, and what is next.",
+    "issuances": "Show where each certificate stands, why, and what is next; try one now.",
     "backup": "Write all that Redis holds into a sealed file, or look such a file through.",
     "restore": "Write a backup into an empty Redis.",
     "reseal": "Move everything that is sealed to the first key of the keyring.",
@@ -61,8 +61,8 @@ _OF_THE_BASE: Final = ("client", "agent", "completion")
 
 # One module of each library that only the server has.
 _SERVER_LIBRARIES: Final = (
-    *("acme", "dns", "hiredis", "httptools", "josepy", "publicsuffixlist", "pydantic_settings"),
-    *("redis", "starlette", "urllib3", "uvicorn", "uvloop"),
+    *("acme", "dns", "hiredis", "httptools", "jinja2", "josepy", "publicsuffixlist"),
+    *("pydantic_settings", "redis", "starlette", "urllib3", "uvicorn", "uvloop"),
 )
 
 _CLOSED_PIPE = 141  # what a shell calls a program that SIGPIPE ended

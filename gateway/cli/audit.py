@@ -1,24 +1,25 @@
 """`gateway audit`: who changed what, when, from where, and what was refused.
 
-Responsible for the command line and the words; `store.trail_reading` reads. Changes nothing.
+Responsible for the command line; `store.trail_reading` reads, `views.trail` has the words. Changes
+nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import re
 import signal
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from gateway.cli.session import WRONG, carry_out, config_option, end_with, read_settings, say
 from gateway.cli.streams import has_no_reader
+from gateway.views.trail import gone_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from gateway.config import Settings
     from gateway.store.stream import Extent
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 SHOWN: Final = 50
 SHOWN_BEFORE_FOLLOWING: Final = 10
 POLL_SECONDS: Final = 0.5
-
-_UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_AGO: Final = re.compile(r"(\d{1,9})([smhdw])")
 
 
 @click.command("audit")
@@ -62,6 +60,7 @@ def command(
     """
     from gateway.contract.hostnames import hostname_fault
     from gateway.store.trail_reading import Wanted
+    from gateway.views.since import SPELLINGS, since_of
 
     fault = None if hostname is None else hostname_fault(hostname)
     if fault is not None:
@@ -69,30 +68,12 @@ def command(
     try:
         since_ms = None if since is None else since_of(since, datetime.now(UTC))
     except ValueError:
-        end_with(f"--since must be as 2h, 7d, or 2026-09-14T11:20:00Z, not {since!r}.", WRONG)
+        end_with(f"--since {SPELLINGS}, not {since!r}.", WRONG)
     settings = read_settings(config_path)
     if limit is None and since is None:
         limit = SHOWN_BEFORE_FOLLOWING if follow else SHOWN
     wanted = Wanted(since_ms, hostname, client_id)
     carry_out(_show(settings, wanted, limit, follow=follow, as_json=as_json))
-
-
-def since_of(text: str, now: datetime) -> int:
-    """The time that a person means, in epoch milliseconds; without a zone it is UTC.
-
-    Raises:
-        ValueError: it means none.
-    """
-    ago = _AGO.fullmatch(text)
-    if ago is not None:
-        try:
-            at = now - timedelta(seconds=int(ago[1]) * _UNITS[ago[2]])
-        except OverflowError:
-            at = datetime(1970, 1, 1, tzinfo=UTC)
-    else:
-        at = datetime.fromisoformat(text)
-        at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-    return int(at.timestamp() * 1000)
 
 
 async def _show(
@@ -126,12 +107,9 @@ def _remarks(
     if settings.audit.entries == 0:
         yield "No trail is kept: audit.entries is 0."
     is_whole = limit is None or count < limit
-    begins_ms = 0 if extent.first is None else int(extent.first.partition("-")[0])
-    reaches = wanted.since_ms is not None and wanted.since_ms >= begins_ms
-    if is_whole and not reaches and extent.trimmed:
-        begins = f" It begins at {time_words(begins_ms)}." if begins_ms else ""
-        gone = f"{extent.trimmed} older entries are gone (trimmed by audit.entries, or deleted)."
-        yield f"{gone}{begins}"
+    gone = gone_words(extent, wanted.since_ms)
+    if is_whole and gone is not None:
+        yield gone
     elif count == 0:
         yield "The trail has nothing of that."
 
@@ -186,50 +164,17 @@ def _print(told: Told, *, as_json: bool) -> None:
 
 def line_of(told: Told) -> str:
     """One entry for a person: when, who, what, to which, with what outcome, and the rest."""
-    entry = told.entry
-    if entry is None:
-        return f"{time_words(told.written_at_ms)}  an entry that this release can't read"
-    subject = entry.get("hostname") or entry.get("clientId") or "-"
+    from gateway.views.trail import entry_words
+
+    words = entry_words(told)
+    if not words.is_readable:
+        return f"{words.at}  {words.what}"
     columns = [
-        (time_words(entry["at"]), 20),
-        (_who(entry), 28),
-        (entry["what"], 19),
-        (subject, 32),
-        (entry["outcome"], 18),
+        (words.at, 20),
+        (words.who, 28),
+        (words.what, 19),
+        (words.subject or "-", 32),
+        (words.outcome, 18),
     ]
-    padded = [str(text).ljust(width) for text, width in columns]
-    return "  ".join([*padded, "; ".join(_rest(entry))]).rstrip()
-
-
-def _who(entry: Mapping[str, Any]) -> str:
-    name = entry.get("ofClient") or entry.get("name")
-    return f"{entry['who']} {name}" if name else str(entry["who"])
-
-
-def _rest(entry: Mapping[str, Any]) -> Iterable[str]:
-    before, after = entry.get("before"), entry.get("after")
-    if before or after:
-        yield f"{before or 'nothing'} -> {after or 'nothing'}"
-    if entry.get("repeated"):
-        yield f"{entry['repeated']} times more since the last entry"
-    named = {
-        "client": entry.get("clientId") if entry.get("hostname") else None,
-        "app": entry.get("appId"),
-        "new credential": entry.get("credentialId"),
-        "by credential": entry.get("name") if entry["who"] == "client" else None,
-        "from": entry.get("remote"),
-        "request": entry.get("requestId"),
-    }
-    if entry.get("detail"):
-        yield str(entry["detail"])
-    for label, text in named.items():
-        if text and text != entry.get("ofClient"):
-            yield f"{label} {text}"
-
-
-def time_words(at_ms: int) -> str:
-    """A time in UTC."""
-    try:
-        return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):
-        return f"at {at_ms} ms"
+    padded = [text.ljust(width) for text, width in columns]
+    return "  ".join([*padded, "; ".join(words.rest)]).rstrip()

@@ -1,35 +1,23 @@
 """`gateway budget`: what each authority may still be asked for, and what holds orders back.
 
-For the operator alone: it names the hostnames and the clients that the figures are used by.
+Responsible for the command line and the JSON; `views.budget` has the words. For the operator alone:
+it names the hostnames and the clients that the figures are used by.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gateway.cli.session import config_option, read_settings, say, with_gateway
-from gateway.moments import rfc3339_moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gateway.certificates.ledger import Hold, LedgerState, LimitUse
+    from gateway.certificates.ledger import LedgerState
     from gateway.wiring import Gateway
-
-# In the order in which they are shown: the account, its domains, its hostnames.
-_WORDS: Final = {
-    "orders": "new orders in 3 hours",
-    "orders-of": "new orders in 3 hours, this client's share",
-    "domain": "certificates in 7 days",
-    "domain-of": "certificates in 7 days, this client's share",
-    "host": "certificates in 7 days",
-    "failed": "failed validations in an hour",
-}
-_ORDER: Final = list(_WORDS)
-_OF_HOSTNAMES: Final = {"host", "failed"}
 
 
 @click.command("budget")
@@ -55,43 +43,20 @@ async def _read(gateway: Gateway) -> tuple[dict[str, LedgerState], int]:
 
 
 def _lines(state: LedgerState, *, clients: int, with_rest: bool) -> Iterator[str]:
-    """What a person is told; the share of a client holds nothing while there is no other."""
-    uses = [use for use in state.uses if clients > 1 or not use.client_id]
-    told = [use for use in uses if with_rest or not _is_roomy_hostname(use)]
-    for use in sorted(told, key=_place):
-        yield _use_line(use)
-    left_out = len({use.subject for use in uses} - {use.subject for use in told})
+    """What a person is told."""
+    from gateway.views.budget import hold_words, told_uses, use_words, whose_words
+
+    told = told_uses(state, clients=clients, with_rest=with_rest)
+    for use in told.uses:
+        whose, words = whose_words(use), use_words(use)
+        yield f"{whose}: {words}" if whose else words
+    left_out = told.hostnames_left_out
     if left_out:
         of_them = "1 hostname that has" if left_out == 1 else f"{left_out} hostnames that have"
         yield f"and {of_them} room left: --all"
-    yield from map(_hold_line, state.holds)
-    if not uses and not state.holds:
+    yield from map(hold_words, state.holds)
+    if not told.uses and not left_out and not state.holds:
         yield "nothing is counted or held"
-
-
-def _is_roomy_hostname(use: LimitUse) -> bool:
-    return use.limit.value in _OF_HOSTNAMES and use.used < use.of
-
-
-def _place(use: LimitUse) -> tuple[int, str, str]:
-    return _ORDER.index(use.limit.value), use.subject, use.client_id
-
-
-def _use_line(use: LimitUse) -> str:
-    whose = " ".join(part for part in (use.subject, use.client_id) if part)
-    line = f"{use.used} of {use.of} {_WORDS[use.limit.value]}"
-    if use.used >= use.of:
-        line += f"; the next one is free at {rfc3339_moment(use.next_free_ms)}"
-    return f"{whose}: {line}" if whose else line
-
-
-def _hold_line(hold: Hold) -> str:
-    from gateway.certificates.ledger import HeldBy
-
-    end = f"until {rfc3339_moment(hold.until_ms)}: {hold.detail}"
-    if hold.by is HeldBy.SUSPENDED:
-        return f"left alone {end}"
-    return f"{hold.subject or 'every order'}: held by the authority {end}"
 
 
 def _as_json(name: str, state: LedgerState) -> dict[str, Any]:

@@ -19,10 +19,11 @@ from gateway.cli.session import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gateway.access.clients import Client, Everyone
     from gateway.contract import ProvisionResponse
+    from gateway.contract.names import CredentialId
     from gateway.wiring import Gateway
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
@@ -163,12 +164,19 @@ def list_all(config_path: str | None, *, as_json: bool) -> None:
 @_json_option
 @click.argument("client_id")
 def show(config_path: str | None, client_id: str, *, as_json: bool) -> None:
-    """Show a client's policy and credentials; never a token."""
-    found = _all(config_path)
-    for client in found.clients:
-        if client.client_id == client_id:
-            click.echo(json.dumps(_view(client), indent=None if as_json else 2))
-            return
+    """Show a client's policy, and its credentials with their last use; never a token."""
+
+    async def read(gateway: Gateway) -> tuple[Everyone, dict[str, Any] | None]:
+        found = await gateway.clients.all()
+        for client in found.clients:
+            if client.client_id == client_id:
+                return found, _with_uses(client, await gateway.last_uses.of(client.client_id))
+        return found, None
+
+    found, view = with_gateway(read_settings(config_path), read)
+    if view is not None:
+        click.echo(json.dumps(view, indent=None if as_json else 2))
+        return
     for fault in found.unreadable:
         if fault.client_id == client_id:
             end_with(f"{fault}.", REFUSED)
@@ -239,3 +247,10 @@ def _view(client: Client) -> dict[str, Any]:
             for each in client.credentials
         ],
     }
+
+
+def _with_uses(client: Client, last_uses: Mapping[CredentialId, int]) -> dict[str, Any]:
+    view = _view(client)
+    for each in view["credentials"]:
+        each["lastUsedAt"] = last_uses.get(each["credentialId"])
+    return view

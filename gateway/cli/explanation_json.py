@@ -9,15 +9,16 @@ from gateway.access.foresight import NO_TIME, StepUnknown
 from gateway.certificates.events import AuthoritiesHeld, AuthorityChosen
 from gateway.certificates.ledger import Granted
 from gateway.certificates.outlook import authority_name
-from gateway.cli import explanation_verdicts, issuances
-from gateway.cli.explanation import Fault
+from gateway.cli import issuances
 from gateway.cli.holding_words import claim_view, record_view
+from gateway.views import verdicts
+from gateway.views.explanation import Fault
 
 if TYPE_CHECKING:
     from gateway.access.foresight import Coverage, Foreseen
     from gateway.certificates.ledger import Held
-    from gateway.cli.explanation import Explanation
     from gateway.dns.situation import NameSeen, ZoneSeen
+    from gateway.views.explanation import Explanation
 
 
 def view(found: Explanation) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def view(found: Explanation) -> dict[str, Any]:
         "record": found.record.to_wire(),
         "sync": _foreseen_view(found.sync),
         "certificate": {**_foreseen_view(found.certificate), "start": _start_view(found)},
-        "notTried": explanation_verdicts.promised(found),
+        "notTried": verdicts.promised(found),
     }
 
 
@@ -110,7 +111,7 @@ def _holding_view(found: Explanation) -> dict[str, Any]:
         "appId": document.holder and document.holder.app_id,
         "claim": claim_view(document),
         "record": record_view(document),
-        "issuance": found.outlook and issuances.view(found.outlook, found.settings.authority_names),
+        "issuance": found.outlook and issuances.view(found.outlook, found.authority_names),
     }
 
 
@@ -149,7 +150,7 @@ def _start_view(found: Explanation) -> dict[str, Any] | None:
     """What the first step of an issuance that the request starts would come to."""
     first = found.certificate.first
     if isinstance(first, AuthorityChosen):
-        names = found.settings.authority_names
+        names = found.authority_names
         return {"authority": authority_name(first.directory_url, names)}
     if isinstance(first, AuthoritiesHeld):
         return {"authority": None, "until": first.until_ms, "detail": first.detail}

@@ -22,7 +22,7 @@ from gateway.certificates.keyring_proof import proven_keys
 from gateway.certificates.sealing import KeyringInvalid, load_keyring
 from gateway.cli.authority_findings import check_accounts, check_directories
 from gateway.cli.finding import Finding, State
-from gateway.cli.listener_finding import listener_finding
+from gateway.cli.listener_finding import listener_findings
 from gateway.cli.state_finding import state_finding
 from gateway.configured import build_zones
 from gateway.dns.errors import DnsFault
@@ -129,9 +129,8 @@ async def check_files(settings: Settings) -> AsyncIterator[Finding]:
     for path in settings.secret_files:
         if path != settings.keyring_file and _may_everybody_read(path):
             yield Finding("files", State.WARNING, f"Everybody may read {path}.", f"chmod o= {path}")
-    listener = listener_finding(settings)
-    if listener is not None:
-        yield listener
+    for finding in listener_findings(settings):
+        yield finding
     if not settings.zones:
         yield Finding("zones", State.WARNING, "There is none.", "Add a [[zones]] table.")
     if not settings.acme:

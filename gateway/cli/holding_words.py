@@ -1,6 +1,6 @@
-"""The words and the JSON of `gateway holdings`: pure.
+"""The JSON of `gateway holdings`, and the words of what it does: pure.
 
-Shows no key. Called by `cli.holdings`.
+`views.holdings` has the words of what is held. Shows no key. Called by `cli.holdings`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gateway.certificates.agenda import certificate_of, issuance_of
 from gateway.holdings.rebuilding import Upshot
-from gateway.holdings.records import remembered_record, require_readable
+from gateway.holdings.records import remembered_record
 from gateway.store.documents import Unreadable
+from gateway.views.holdings import is_readable, record_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gateway.certificates.states import Debt
-    from gateway.contract import DnsRecord
     from gateway.contract.names import Hostname
     from gateway.dns.owner import Owner
     from gateway.dns.zones import Zones
@@ -50,16 +50,8 @@ MEANINGS: Final = {
 
 STRAYS_SHOWN: Final = 5
 
-_NOT_READABLE: Final = "not readable by this release"
 _HELD: Final = ("record", "certificateValidUntil", "issuance", "claim")
 """What `_held_view` tells of a document that is readable."""
-
-
-def client_of(document: Document | Unreadable) -> str | None:
-    """The client that holds the hostname, or None."""
-    if isinstance(document, Unreadable) or document.holder is None:
-        return None
-    return document.holder.client_id
 
 
 def view(document: Document | Unreadable, zones: Zones) -> dict[str, Any]:
@@ -77,30 +69,6 @@ def view(document: Document | Unreadable, zones: Zones) -> dict[str, Any]:
         **_held_view(document),
         "debts": len(document.debts),
     }
-
-
-def line(document: Document | Unreadable, zones: Zones) -> str:
-    """A document for a person."""
-    parts: list[str] = [document.hostname]
-    if isinstance(document, Unreadable):
-        parts.append(_NOT_READABLE)
-    else:
-        parts += _parts(document)
-    if zones.holding(document.hostname) is None:
-        parts.append("in no configured zone")
-    return "  ".join(parts)
-
-
-def _parts(document: Document) -> list[str]:
-    parts: list[str] = []
-    if document.holder is not None:
-        parts.append(f"{document.holder.client_id}, {document.holder.app_id}")
-    parts += _held_words(document) if _is_readable(document) else [_NOT_READABLE]
-    if document.claim is not None:
-        parts.append("claimed")
-    if document.debts:
-        parts.append(f"owes {len(document.debts)}")
-    return parts
 
 
 def rebuilt_view(
@@ -166,7 +134,7 @@ def handed_words(taker: Owner, done: HandedOver) -> str:
     before = " The zone said so already." if done.was_done else ""
     released = " The giver's certificate is released." if done.released else ""
     return (
-        f"{taker.hostname} {_record_words(done.record)} is held by {taker.client_id}"
+        f"{taker.hostname} {record_words(done.record)} is held by {taker.client_id}"
         f" for {taker.app_id} now.{before}{released}"
     )
 
@@ -210,7 +178,7 @@ def not_the_gateways(document: Document) -> str:
 
 def _held_view(document: Document) -> dict[str, Any]:
     """What is held, for programs; not `readable` where another release wrote it."""
-    if not _is_readable(document):
+    if not is_readable(document):
         return {"readable": False, **dict.fromkeys(_HELD)}
     certificate, issuance = certificate_of(document), issuance_of(document)
     return {
@@ -220,30 +188,6 @@ def _held_view(document: Document) -> dict[str, Any]:
         "issuance": None if issuance is None else issuance.state.value,
         "claim": claim_view(document),
     }
-
-
-def _is_readable(document: Document) -> bool:
-    """Whether no call would fail on it: a newer release may have written it, or somebody else."""
-    try:
-        require_readable(document)
-    except Unreadable:
-        return False
-    return True
-
-
-def _held_words(document: Document) -> list[str]:
-    """What is held, for a person, of a document that is readable."""
-    parts = []
-    record = remembered_record(document)
-    if record is not None and document.record is not None:
-        state = "" if document.record["published"] else " (about to be published)"
-        parts.append(f"{_record_words(record)}{state}")
-    if document.certificate is not None:
-        parts.append("certificate")
-    issuance = issuance_of(document)
-    if issuance is not None:
-        parts.append(f"issuance {issuance.state.value}")
-    return parts
 
 
 def _finding_view(finding: Finding) -> dict[str, Any]:
@@ -265,7 +209,7 @@ def _finding_line(finding: Finding) -> str:
     if finding.owner is not None:
         parts.append(f"{finding.owner.client_id}, {finding.owner.app_id}")
     if finding.record is not None:
-        parts.append(_record_words(finding.record))
+        parts.append(record_words(finding.record))
     text = f"{finding.outcome.value}: {MEANINGS[finding.outcome]}"
     if finding.outcome is Upshot.UNKNOWN_KEY:
         text += f" ({', '.join(finding.key_ids)})"
@@ -302,10 +246,6 @@ def record_view(document: Document) -> dict[str, Any] | None:
     if record is None or document.record is None:
         return None
     return {**record.to_wire(), "published": bool(document.record["published"])}
-
-
-def _record_words(record: DnsRecord) -> str:
-    return f"{record.type} {record.value} ttl {record.ttl}"
 
 
 def _debt_words(debt: Debt) -> str:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from gateway.cli import releasing
 from gateway.cli.session import (
     REFUSED,
     WRONG,
     config_option,
     end_with,
     hostname_argument,
+    ownership_option,
     read_settings,
     say,
     with_gateway,
@@ -45,7 +47,11 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group("holdings")
 def command() -> None:
-    """Show who holds what; rebuild that from the zones, hand over, give up, forget."""
+    """Show who holds what; rebuild that from the zones, hand over, release, withdraw, forget."""
+
+
+command.add_command(releasing.release)
+command.add_command(releasing.withdraw)
 
 
 @command.command("list")
@@ -58,6 +64,7 @@ def list_all(
 ) -> None:
     """List what Redis holds of each hostname, by hostname."""
     from gateway.cli import holding_words as words
+    from gateway.views import holdings as held
 
     if zone_name is not None:
         _require_zone_spelling(zone_name)
@@ -65,14 +72,14 @@ def list_all(
     found = [
         document
         for document in documents
-        if (client_id is None or words.client_of(document) == client_id)
+        if (client_id is None or held.client_of(document) == client_id)
         and (zone_name is None or _lies_in(document.hostname, zone_name, zones))
     ]
     if as_json:
         click.echo(json.dumps([words.view(document, zones) for document in found]))
         return
     for document in found:
-        say(words.line(document, zones))
+        say(held.line(document, zones))
     if not found:
         say("Redis holds nothing of that.", err=True)
 
@@ -164,7 +171,8 @@ def hand_over(
     from gateway.holdings.handing_over import HandOverRefused
 
     checked = hostname_argument(hostname)
-    giving, taking = _owner(giver, "--from", checked), _owner(taker, "--to", checked)
+    giving = ownership_option(giver, "--from", checked)
+    taking = ownership_option(taker, "--to", checked)
     settings = read_settings(config_path)
     try:
         done = with_gateway(settings, lambda gateway: _hand_over(gateway, giving, taking))
@@ -192,7 +200,7 @@ def forget(config_path: str | None, hostname: str, holder: str | None, *, as_jso
     from gateway.holdings.forgetting import ForgetRefused
 
     checked = hostname_argument(hostname)
-    owner = None if holder is None else _owner(holder, "--from", checked)
+    owner = None if holder is None else ownership_option(holder, "--from", checked)
     settings = read_settings(config_path)
     try:
         forgotten = with_gateway(settings, lambda gateway: _forget(gateway, checked, owner))
@@ -353,16 +361,3 @@ def _app_id(text: str) -> AppId:
     if fault is not None:
         end_with(f"--app-id {fault}", WRONG)
     return AppId(text)
-
-
-def _owner(text: str, option: str, hostname: Hostname) -> Owner:
-    """An ownership from `CLIENT:APPID`; an `appId` may have colons of its own."""
-    from gateway.contract.identifiers import app_id_fault, client_id_fault
-    from gateway.contract.names import AppId, ClientId
-    from gateway.dns.owner import Owner
-
-    client_id, _, app_id = text.partition(":")
-    fault = client_id_fault(client_id) or app_id_fault(app_id)
-    if fault is not None:
-        end_with(f"{option} must be CLIENT:APPID, each of printable ASCII, not {text!r}.", WRONG)
-    return Owner(ClientId(client_id), AppId(app_id), hostname)

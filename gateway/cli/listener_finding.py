@@ -1,4 +1,4 @@
-"""What `gateway check` finds of the HTTP listener's TLS: the files as they are now, before a start.
+"""What `gateway check` finds of the HTTP listener: its TLS files as they are now, before a start.
 
 Called by `cli.findings`.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gateway.cli.finding import Finding, State
+from gateway.cli.page_finding import page_finding
 from gateway.config import is_loopback
 from gateway.http.listener.contexts import Piece, TlsInvalid
 from gateway.listening import judge_tls
@@ -23,8 +24,14 @@ _REMEDIES: Final = {
 }
 
 
-def listener_finding(settings: Settings) -> Finding | None:
-    """What there is to say; None of plain HTTP that stays on this machine."""
+def listener_findings(settings: Settings) -> list[Finding]:
+    """What there is to say of its TLS, and of the operator's page on it."""
+    of_tls = _tls_finding(settings)
+    return [*([] if of_tls is None else [of_tls]), page_finding(settings)]
+
+
+def _tls_finding(settings: Settings) -> Finding | None:
+    """None of plain HTTP that stays on this machine."""
     http = settings.http
     try:
         identity = judge_tls(settings)

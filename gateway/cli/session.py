@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from gateway.config import Settings
     from gateway.contract.names import Hostname
+    from gateway.dns.owner import Owner
+    from gateway.holdings.operator_deeds import OperatorDeeds
     from gateway.wiring import Gateway
 
 REFUSED = 1
@@ -114,6 +116,17 @@ def with_gateway(settings: Settings, work: Callable[[Gateway], Awaitable[_T]]) -
     return carry_out(run())
 
 
+def with_deeds(settings: Settings, work: Callable[[OperatorDeeds], Awaitable[_T]]) -> _T:
+    """Carry out what an operator does by hand; one that is refused ends the command with why."""
+    from gateway.holdings.operator_deeds import DeedRefused
+    from gateway.interventions import build_deeds
+
+    try:
+        return with_gateway(settings, lambda gateway: work(build_deeds(gateway)))
+    except DeedRefused as refused:
+        end_with(str(refused), REFUSED)
+
+
 def hostname_argument(text: str) -> Hostname:
     """The HOSTNAME of a command line; ends the command where it is none."""
     from gateway.contract.hostnames import hostname_fault
@@ -123,6 +136,22 @@ def hostname_argument(text: str) -> Hostname:
     if fault is not None:
         end_with(f"HOSTNAME {fault}", WRONG)
     return Hostname(text)
+
+
+def ownership_option(text: str, option: str, hostname: Hostname) -> Owner:
+    """The ownership of `CLIENT:APPID`; ends the command where it is none.
+
+    An `appId` may have colons of its own.
+    """
+    from gateway.contract.identifiers import app_id_fault, client_id_fault
+    from gateway.contract.names import AppId, ClientId
+    from gateway.dns.owner import Owner
+
+    client_id, _, app_id = text.partition(":")
+    fault = client_id_fault(client_id) or app_id_fault(app_id)
+    if fault is not None:
+        end_with(f"{option} must be CLIENT:APPID, each of printable ASCII, not {text!r}.", WRONG)
+    return Owner(ClientId(client_id), AppId(app_id), hostname)
 
 
 def cancel_at_sigterm() -> None:

@@ -66,6 +66,11 @@ allow_beyond_loopback = false
 # How many seconds after all hostnames were counted they are counted again.
 census_seconds = 60
 
+[page]
+# Whether /operator of the listener is a web page for the operator. Left out: where http.listen is a
+# loopback address, and no http.trusted_proxies are named.
+#enabled = true
+
 [traces]
 # Where an OpenTelemetry collector takes traces (OTLP over HTTP); without this line there are none.
 #endpoint = "http://127.0.0.1:4318"

@@ -26,10 +26,12 @@ from gateway.config.authority_settings import AcmeSettings
 from gateway.config.http_settings import HttpSettings
 from gateway.config.limit_settings import LimitSettings
 from gateway.config.metrics_settings import MetricsSettings
+from gateway.config.page_settings import PageSettings
 from gateway.config.tables import Number, Table
 from gateway.config.trace_settings import TracesSettings
 from gateway.config.values import (
     EMBEDDED,
+    is_loopback,
     read_redis_url,
     read_token_digest,
 )
@@ -131,6 +133,7 @@ class Settings(BaseSettings):
     redis: RedisSettings = RedisSettings()
     log: LogSettings = LogSettings()
     metrics: MetricsSettings = MetricsSettings()
+    page: PageSettings = PageSettings()
     traces: TracesSettings = TracesSettings()
     zones: tuple[ZoneSettings, ...] = ()
     acme: Annotated[tuple[AcmeSettings, ...], BeforeValidator(_refuse_single_table)] = ()
@@ -157,6 +160,16 @@ class Settings(BaseSettings):
     def authority_names(self) -> dict[str, str]:
         """What people call the authorities, by the URL of each one's directory."""
         return {acme.directory: acme.name for acme in self.acme}
+
+    @property
+    def page_is_on(self) -> bool:
+        """Whether the listener has the operator's page.
+
+        Unless it is said: where it is reached from this machine only, and no proxy is in front.
+        """
+        if self.page.enabled is not None:
+            return self.page.enabled
+        return is_loopback(self.http.host) and not self.http.trusted_proxies
 
     @property
     def secret_files(self) -> tuple[Path, ...]:

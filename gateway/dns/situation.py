@@ -131,17 +131,23 @@ def matching_zones(zones: Zones, hostname: str) -> tuple[Zone, ...]:
 async def see_zone(exchange: Exchange, zone: Zone, deadline: float) -> ZoneSeen:
     """Ask each primary of a zone and each of its name servers."""
     at_each = zone.at_each_primary()
-    primaries = asyncio.gather(*(check_zone(exchange, one, deadline) for one in at_each))
-    servers: tuple[ServerSeen, ...] = ()
-    fault = None
-    try:
-        servers = await _see_servers(exchange, zone, deadline)
-    except DnsFault as found:
-        fault = found.detail
-    seen = zip(at_each, await primaries, strict=True)
+    (servers, fault), healths = await asyncio.gather(
+        _servers_or_fault(exchange, zone, deadline),
+        asyncio.gather(*(check_zone(exchange, one, deadline) for one in at_each)),
+    )
+    seen = zip(at_each, healths, strict=True)
     return ZoneSeen(
         zone, tuple(PrimarySeen(one.primary, health) for one, health in seen), servers, fault
     )
+
+
+async def _servers_or_fault(
+    exchange: Exchange, zone: Zone, deadline: float
+) -> tuple[tuple[ServerSeen, ...], str | None]:
+    try:
+        return await _see_servers(exchange, zone, deadline), None
+    except DnsFault as found:
+        return (), found.detail
 
 
 async def see_name(

@@ -108,3 +108,8 @@ class Zones:
                 return zone
             suffix = suffix.parent()
         return None
+
+    def told_apart(self, name: str) -> str | None:
+        """The name of the zone that holds `name`, if any; None where only one is configured."""
+        zone = self.holding(name) if len(self.all) > 1 else None
+        return None if zone is None else zone.name

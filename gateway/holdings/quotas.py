@@ -2,7 +2,8 @@
 
 Responsible for judging whether one more may be taken; what is held already is never looked at, goes
 on working and is renewed. Must not: take or give up anything. Called by `holdings.hold`, around the
-taking of a hostname that was entered in the client's index.
+taking of a hostname that was entered in the client's index, and for what is held by now by the
+operator's page.
 
 What counts is what the documents say, not a counter that could drift from them, and what others are
 taking right now, which no document says yet. For that a call reserves its place first, in Redis and
@@ -100,6 +101,21 @@ class Quotas:
             # Otherwise it ends by itself.
             with contextlib.suppress(StoreUnavailable):
                 await self._index.give_back(client_id, call)
+
+    async def held(self, client_id: ClientId, at_most: int) -> dict[Kind, int] | None:
+        """How many hostnames a client holds with each kind by now.
+
+        None where its index has more than `at_most`: each of them is read to tell.
+        """
+        names = [name for name, _ in await self._index.newest(client_id, at_most + 1)]
+        if len(names) > at_most:
+            return None
+        held = dict.fromkeys(Kind, 0)
+        for start in range(0, len(names), READ_AT_ONCE):
+            page = names[start : start + READ_AT_ONCE]
+            for kind in Kind:
+                held[kind] += sum(await self._documents.are_held(client_id, page, kind.value))
+        return held
 
     async def _demand(
         self,

@@ -153,6 +153,7 @@ class Store:
         drop: str = "",
         sets: dict[str, str] | None = None,
         deletes: Sequence[str] = (),
+        list_key: str | None = None,
     ) -> str | None:
         """Run `commit.lua`, which says what each argument means.
 
@@ -166,7 +167,8 @@ class Store:
         for name, value in pairs.items():
             arguments += (name, value)
         arguments += deletes
-        changed = await self._run(self._commit, [document_key, index_key], arguments)
+        keys = [key for key in (document_key, index_key, list_key) if key is not None]
+        changed = await self._run(self._commit, keys, arguments)
         return new_version if changed == 1 else None
 
     async def due_members(
@@ -193,6 +195,21 @@ class Store:
     async def members(self, index_key: str) -> list[tuple[str, float]]:
         """Every member of a sorted set with its score."""
         return _pairs(await self._read(index_key, ("ZRANGE", index_key, 0, -1, _SCORED)))
+
+    async def highest_members(
+        self, index_key: str, limit: int, offset: int = 0
+    ) -> list[tuple[str, float]]:
+        """The members of a sorted set with the highest scores, with them, the highest first."""
+        command = ("ZRANGE", index_key, offset, offset + limit - 1, "REV", _SCORED)
+        return _pairs(await self._read(index_key, command))
+
+    async def rank_from_highest(self, index_key: str, member: str) -> int | None:
+        """How many members of a sorted set come before this one there; None when it is not in."""
+        return cast("int | None", await self._read(index_key, ("ZREVRANK", index_key, member)))
+
+    async def member_counts(self, index_keys: Sequence[str]) -> list[int]:
+        """How many members each of some sorted sets has, in the same order, asked for at once."""
+        return await self._read_each([(key, ("ZCARD", key)) for key in index_keys])
 
     async def set_members(self, key: str) -> set[str]:
         """Every member of a set."""

@@ -35,6 +35,7 @@ class Action(StrEnum):
     CERTIFICATE_RENEWED = "certificate-renewed"
     CERTIFICATE_FAILED = "certificate-failed"
     CERTIFICATE_RELEASE = "certificate-release"
+    CERTIFICATE_RETRY = "certificate-retry"
     KEY_HANDED_OUT = "key-handed-out"
     CLIENT_ENSURE = "client-ensure"
     CLIENT_ROTATE = "client-rotate"
@@ -54,6 +55,8 @@ class Action(StrEnum):
     ACCOUNT_ROLLOVER = "account-rollover"
     ACCOUNT_CONTACT = "account-contact"
     ACCOUNT_REPLACE = "account-replace"
+    PAGE_LOGIN = "page-login"
+    PAGE_LOGOUT = "page-logout"
     ENTRIES_LOST = "entries-lost"
 
 

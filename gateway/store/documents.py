@@ -141,7 +141,8 @@ class Documents:
         For who would rather count one twice than keep all their names meanwhile.
         """
         async for key in self._store.keys_like(keys.HOST_KEYS):
-            yield Hostname(keys.hostname_in(key))
+            if keys.is_host_key(key):
+                yield Hostname(keys.hostname_in(key))
 
     async def all(self) -> AsyncIterator[Document | Unreadable]:
         """Every document, found as `all_hostnames` has it and read as by `read_many`."""
@@ -185,9 +186,10 @@ class Documents:
         score = ""
         if change.touches_due or dropped:
             score = "-" if change.due_ms is None or dropped else str(change.due_ms)
+        bucket = keys.bucket_of(document.hostname)
         version = await self._store.commit(
             keys.host_key(document.hostname),
-            keys.due_key(keys.bucket_of(document.hostname)),
+            keys.due_key(bucket),
             expected_version=document.version,
             member=document.hostname,
             score=score,
@@ -200,6 +202,7 @@ class Documents:
             deletes=[
                 name for name, value in change.fields.items() if value in _NOTHING and not dropped
             ],
+            list_key=keys.names_key(bucket),
         )
         if version is None:
             return None

@@ -15,6 +15,8 @@ from gateway.contract.names import Hostname
 from gateway.store import keys
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gateway.contract.names import ClientId
     from gateway.store.connection import Store
 
@@ -63,3 +65,30 @@ class HoldingsIndex:
         return [
             (Hostname(hostname), int(score)) for hostname, score in await self._store.members(key)
         ]
+
+    async def newest(self, client_id: ClientId, limit: int) -> list[tuple[Hostname, int]]:
+        """The hostnames entered last, the newest first, as `entries` tells them."""
+        key = keys.client_holdings_key(keys.fingerprint(client_id))
+        return [
+            (Hostname(hostname), int(score))
+            for hostname, score in await self._store.highest_members(key, limit)
+        ]
+
+    async def page(
+        self, client_id: ClientId, after: Hostname | None, limit: int
+    ) -> list[tuple[Hostname, int]] | None:
+        """As `newest`, of those that come behind `after`; None when that is not entered any more.
+
+        What is entered or left meanwhile moves the others: one may be told twice.
+        """
+        key = keys.client_holdings_key(keys.fingerprint(client_id))
+        rank = -1 if after is None else await self._store.rank_from_highest(key, after)
+        if rank is None:
+            return None
+        found = await self._store.highest_members(key, limit, rank + 1)
+        return [(Hostname(hostname), int(score)) for hostname, score in found]
+
+    async def counts(self, client_ids: Sequence[ClientId]) -> list[int]:
+        """How many hostnames are entered for each client, in the same order."""
+        names = [keys.client_holdings_key(keys.fingerprint(each)) for each in client_ids]
+        return await self._store.member_counts(names)

@@ -10,23 +10,31 @@ and a crash between the two writes would strand an issuance until a sweep found 
 | --- | --- | --- |
 | `gw:{h<bucket>}:host:<hostname>` | hash, see `store.documents` | while held, claimed, indebted |
 | `gw:{h<bucket>}:due` | sorted set: hostname, score = epoch ms of its next work | for ever |
+| `gw:{h<bucket>}:names` | sorted set: hostnames with a document, score 0, so by name | for ever |
 | `gw:{c<fingerprint>}:client` | hash: a client's policy and credentials | until it is removed |
 | `gw:{c<fingerprint>}:holdings` | sorted set: hostname, score = epoch ms of its entry | as above |
 | `gw:{c<fingerprint>}:taking` | sorted set: what calls take, with a quota, in order | the call |
 | `gw:{c<fingerprint>}:calls` | epoch µs when its rate of calls is whole again | until then |
+| `gw:{c<fingerprint>}:uses` | hash: credential id, epoch ms of its last use | as its client |
 | `gw:clients` | set of client ids, for listing | for ever |
 | `gw:untold` | hash: credentials whose tokens were not shown, and their clients | until they are |
 | `gw:claims` | set of claimed hostnames, for listing | for ever |
 | `gw:keyring` | hash: a value that the right keyring opens | for ever |
 | `gw:schema` | hash: the form of all this, see `store.schema_version` | for ever |
 | `gw:account:<fingerprint>` | hash: an ACME account, its key (and a next one) sealed | for ever |
-| `gw:census` | JSON: what was last counted over all hostnames | a week |
-| `gw:census-turn` | a mark: somebody has counted, or does | until it is worth counting again |
+| `gw:census:2` | JSON: what was last counted over all hostnames | a week |
+| `gw:census-turn:2` | a mark: somebody has counted, or does | until it is worth counting again |
 | `gw:{a<fingerprint>}:ledger` | sorted set: the keys below, score = when they end | as they |
 | `gw:{a<fingerprint>}:<limit>:<subject>` | epoch ms when a figure is unused again | until then |
 | `gw:{a<fingerprint>}:hold-<reach>:<subject>` | JSON: a CA's "come back later" | until that time |
 | `gw:{a<fingerprint>}:suspended` | JSON: why and until when an authority is skipped | until then |
+| `gw:page-session:<digest>` | JSON: who is logged in, see `http.page.sessions` | 1 h unused |
+| `gw:page-notice:<digest>` | what the next page of a session tells | a minute |
+| `gw:page-form:<digest>:<form>` | a mark: that form was sent | 12 h |
 | `gw:{trail}:audit` | stream: the audit trail, see `store.trail` | for ever, bounded |
+| `gw:{trail}:notable` | stream: those that an operator should see, see `store.notable` | as above |
+| `gw:{trail}:day:<yyyy-mm-dd>` | hash: how many of some sorts that day (UTC) had | 100 days |
+| `gw:{trail}:writer:<id>` | number of the last entry that a writer has in it | an hour |
 | `gw:{trail<bucket>}:handed:<issuance>:<credential>` | id of that entry | the certificate's |
 
 Called by whoever reads or writes Redis; knows no domain rule.
@@ -45,11 +53,13 @@ CLAIMS_KEY = "gw:claims"
 UNTOLD_KEY = "gw:untold"
 KEYRING_KEY = "gw:keyring"
 AUDIT_KEY = "gw:{trail}:audit"
+NOTABLE_KEY = "gw:{trail}:notable"
 SCHEMA_KEY = "gw:schema"
 ALL_KEYS = "gw:*"
 """The pattern of everything that the gateway keeps."""
-CENSUS_KEY = "gw:census"
-CENSUS_TURN_KEY = "gw:census-turn"
+CENSUS_KEY = "gw:census:2"
+CENSUS_TURN_KEY = "gw:census-turn:2"
+"""With the form of the census: releases that count otherwise, side by side, each have their own."""
 PROBE_KEYS = tuple(f"gw:{{h{bucket}}}:probe" for bucket in range(0, BUCKETS, 16))
 """Never there: whether they could be set tells whether writes are taken (`Store`)."""
 HOST_KEYS = "gw:{h*}:host:*"
@@ -75,6 +85,11 @@ def hostname_in(document_key: str) -> str:
     return document_key.partition(":host:")[2]
 
 
+def is_host_key(key: str) -> bool:
+    """Whether the gateway itself could have written a key that looks like a document's."""
+    return key.isascii() and key == host_key(hostname_in(key))
+
+
 def handed_key(hostname: str, issuance_id: str, credential_id: str) -> str:
     """The key that tells whether a credential was given the private key of an issuance.
 
@@ -86,6 +101,11 @@ def handed_key(hostname: str, issuance_id: str, credential_id: str) -> str:
 def due_key(bucket: int) -> str:
     """The key of a bucket's due queue."""
     return f"gw:{{h{bucket}}}:due"
+
+
+def names_key(bucket: int) -> str:
+    """The key of the list of a bucket's hostnames, see `store.name_index`."""
+    return f"gw:{{h{bucket}}}:names"
 
 
 def fingerprint(text: str) -> str:
@@ -111,6 +131,36 @@ def client_taking_key(client_fingerprint: str) -> str:
 def client_calls_key(client_fingerprint: str) -> str:
     """The key of a client's rate of calls."""
     return f"gw:{{c{client_fingerprint}}}:calls"
+
+
+def client_uses_key(client_fingerprint: str) -> str:
+    """The key of when each credential of a client was last used."""
+    return f"gw:{{c{client_fingerprint}}}:uses"
+
+
+def audit_day_key(day: str) -> str:
+    """The key of what a day's audit entries come to, by its date (ISO 8601, UTC)."""
+    return f"gw:{{trail}}:day:{day}"
+
+
+def audit_writer_key(writer_id: str) -> str:
+    """The key of how far one writer's audit entries are in the trail."""
+    return f"gw:{{trail}}:writer:{writer_id}"
+
+
+def page_session_key(session_name: str) -> str:
+    """The key of a session of the operator's page, by the SHA-256 of its id."""
+    return f"gw:page-session:{session_name}"
+
+
+def page_notice_key(session_name: str) -> str:
+    """The key of what the next page of a session tells."""
+    return f"gw:page-notice:{session_name}"
+
+
+def page_form_key(session_name: str, form_id: str) -> str:
+    """The key that tells whether a form of a session was sent."""
+    return f"gw:page-form:{session_name}:{form_id}"
 
 
 def account_key(directory_url: str) -> str:

@@ -61,9 +61,10 @@ class RehearsedStore(Store):
         drop: str = "",
         sets: dict[str, str] | None = None,
         deletes: Sequence[str] = (),
+        list_key: str | None = None,
     ) -> str | None:
-        """As `commit.lua` judges and changes the document; the index is left alone."""
-        del index_key, member, score
+        """As `commit.lua` judges and changes the document; the indexes are left alone."""
+        del index_key, member, score, list_key
         fields = await self.fields(document_key)
         version = fields.get("version")
         if version is None if expected_version == "*" else (version or "") != expected_version:

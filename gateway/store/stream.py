@@ -1,8 +1,8 @@
-"""A bounded Redis stream: entries appended in batches, read in pages, and what was trimmed of it.
+"""A bounded Redis stream: read in pages, what was trimmed of it, and claims on what is told once.
 
-An entry is a text under a name of its own: an append whose answer was lost is sent once more, and
-whoever reads leaves out the second of two of one name. The bound is approximate, as Redis trims
-whole blocks. Knows nothing of what the texts say. Called by `store.trail`.
+An entry is a text under a name of its own, as `append_entries.lua` writes it. The bound is
+approximate, as Redis trims whole blocks. Knows nothing of what the texts say. Called by
+`store.trail` and `store.trail_reading`.
 """
 
 from __future__ import annotations
@@ -66,16 +66,6 @@ class Stream:
     def __init__(self, store: Store, key: str) -> None:
         self._store = store
         self._key = key
-
-    async def append(self, entries: Sequence[tuple[str, str]], bound: int) -> None:
-        """Append names and texts in this order, keeping about `bound` entries in all.
-
-        Does not wait for replicas. After `StoreUnavailable` some or all may have been appended.
-        """
-        trim = ("MAXLEN", "~", bound)
-        await self._ask(
-            [("XADD", self._key, *trim, "*", _NAME, name, _TEXT, text) for name, text in entries]
-        )
 
     async def after(self, place: str, limit: int) -> list[Line]:
         """The entries behind a place, the oldest first; `FIRST_ID` for all there are."""

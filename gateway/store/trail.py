@@ -30,6 +30,7 @@ from gateway.store.deeds import Action, Actor, Deed, Entry, acting
 from gateway.store.faults import StoreRefused, StoreUnavailable
 from gateway.store.keys import AUDIT_KEY
 from gateway.store.stream import Claim, Stream
+from gateway.store.trail_writing import Numbered, TrailWriter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -92,8 +93,8 @@ async def open_trail(
     if entries == 0:
         yield NO_TRAIL
         return
-    stream = Stream(store, AUDIT_KEY)
-    trail = WrittenTrail(stream, process, bound=entries, now_ms=now_ms, new_id=new_id)
+    writer = TrailWriter(store, new_id(), bound=entries)
+    trail = WrittenTrail(writer, Stream(store, AUDIT_KEY), process, now_ms=now_ms, new_id=new_id)
     async with trail.writing(patience_seconds):
         yield trail
 
@@ -154,24 +155,25 @@ def _count(counts: OrderedDict[_Key, _Count], key: _Key, now_ms: int) -> _Count:
 class WrittenTrail:
     """The trail of one process, as one of any number on one stream.
 
-    `process` is who acts where nobody else does. `bound` is about how many entries are kept.
+    `process` is who acts where nobody else does.
     """
 
     def __init__(
         self,
+        writer: TrailWriter,
         stream: Stream,
         process: Actor,
         *,
-        bound: int,
         now_ms: Callable[[], int],
         new_id: Callable[[], str],
     ) -> None:
+        self._writer = writer
         self._stream = stream
         self._process = process
-        self._bound = bound
         self._now_ms = now_ms
         self._new_id = new_id
-        self._queue: deque[tuple[Entry, Once | None]] = deque()
+        self._numbers = itertools.count(1)
+        self._queue: deque[tuple[Numbered, Once | None]] = deque()
         self._repeats = Repeats()
         self._told_once: OrderedDict[str, None] = OrderedDict()
         self._lost = 0
@@ -203,7 +205,7 @@ class WrittenTrail:
             request_id=bound.get("request_id"),
             repeated=repeated or 0,
         )
-        self._queue.append((entry, once))
+        self._queue.append((Numbered(next(self._numbers), entry), once))
         self._has_work.set()
 
     @asynccontextmanager
@@ -249,16 +251,16 @@ class WrittenTrail:
         lost = self._lost if len(batch) == len(self._queue) else 0
         if lost:
             deed = Deed(Action.ENTRIES_LOST, "lost", detail=f"{lost} entries, before this one")
-            told.append(Entry(self._new_id(), self._now_ms(), self._process, deed))
+            entry = Entry(self._new_id(), self._now_ms(), self._process, deed)
+            told.append(Numbered(next(self._numbers), entry))
         if told:
-            lines = [(entry.entry_id, entry.to_text()) for entry in told]
-            await self._stream.append(lines, self._bound)
+            await self._writer.append(told)
             measures.audit_written(len(told))
         self._lost -= lost
         for _ in batch:
             self._queue.popleft()
 
-    def _batch(self) -> list[tuple[Entry, Once | None]]:
+    def _batch(self) -> list[tuple[Numbered, Once | None]]:
         return list(itertools.islice(self._queue, WRITTEN_AT_ONCE))
 
     def _drop(self, batch: Sequence[object]) -> None:
@@ -268,15 +270,15 @@ class WrittenTrail:
         self._lost += len(batch)
         measures.audit_lost(len(batch))
 
-    async def _first_of(self, batch: Sequence[tuple[Entry, Once | None]]) -> list[Entry]:
+    async def _first_of(self, batch: Sequence[tuple[Numbered, Once | None]]) -> list[Numbered]:
         """Those that are told: of what is told once, what nobody has told before."""
         claims = [
-            Claim(once.key, entry.entry_id, once.lifetime_ms)
-            for entry, once in batch
+            Claim(once.key, numbered.entry.entry_id, once.lifetime_ms)
+            for numbered, once in batch
             if once is not None
         ]
         are_first = iter(await self._stream.claim(claims) if claims else ())
-        return [entry for entry, once in batch if once is None or next(are_first)]
+        return [numbered for numbered, once in batch if once is None or next(are_first)]
 
     def _was_told(self, once: Once) -> bool:
         """Whether this process has noted it before; a key that is new is remembered."""

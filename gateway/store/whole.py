@@ -63,8 +63,11 @@ _SORTS: Final = (
     (re.compile(r"gw:\{c[0-9a-f]+\}:client"), Sort.CLIENT),
     (re.compile(r"gw:account:.*", re.DOTALL), Sort.ACCOUNT),
     (re.compile(r"gw:\{a[0-9a-f]{24}\}:.*", re.DOTALL), Sort.FIGURE),
-    (re.compile(r"gw:\{h[0-9]+\}:due|gw:\{c[0-9a-f]+\}:holdings|gw:clients|gw:claims"), Sort.INDEX),
-    (re.compile(r"gw:keyring|gw:schema"), Sort.MARK),
+    (
+        re.compile(r"gw:\{h[0-9]+\}:(due|names)|gw:\{c[0-9a-f]+\}:holdings|gw:clients|gw:claims"),
+        Sort.INDEX,
+    ),
+    (re.compile(r"gw:keyring|gw:schema|gw:page-.*", re.DOTALL), Sort.MARK),
     (re.compile(re.escape(keys.AUDIT_KEY)), Sort.TRAIL),
 )
 
@@ -105,14 +108,9 @@ def sort_of(key: str) -> Sort:
     """What a key is for."""
     for pattern, sort in _SORTS:
         if pattern.fullmatch(key):
-            is_foreign = sort is Sort.DOCUMENT and not _is_document(key)
+            is_foreign = sort is Sort.DOCUMENT and not keys.is_host_key(key)
             return Sort.OTHER if is_foreign else sort
     return Sort.OTHER
-
-
-def _is_document(key: str) -> bool:
-    """Whether the gateway itself could have written a key that looks like a document's."""
-    return key.isascii() and key == keys.host_key(keys.hostname_in(key))
 
 
 class Whole:

@@ -99,6 +99,7 @@ def _visit(node: Node, by_type: Mapping[type, Sequence[Sample]], found: Map) -> 
 
 _VARIED = {
     *("begun_at_ms", "changed_at_ms", "due_at_ms", "told_until_ms", "published_at_ms"),
+    "passed_ms",
     *("failures", "orders_lost", "faults", "away", "looks", "passed_over", "reason", "message"),
 }
 _UNREAD = {

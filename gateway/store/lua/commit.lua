@@ -1,10 +1,13 @@
--- Change one document and one index entry beside it, if the document is as the caller read it.
+-- Change one document and its entries in the indexes beside it, if the document is as the caller
+-- read it.
 --
 -- KEYS[1]  the document, a hash; its field "version" is another with every change, never used again
 -- KEYS[2]  an index, a sorted set, in the same slot
+-- KEYS[3]  a list of documents, or left out: a sorted set of one score in the same slot, which has
+--          the member for as long as the document exists; what is no sorted set is replaced
 -- ARGV[1]  the version the caller read: "" for an absent document, "*" for any present one
 -- ARGV[2]  the version to give it
--- ARGV[3]  the member of the index
+-- ARGV[3]  the member of the index, and of the list
 -- ARGV[4]  its new score; "" leaves the entry as it is, "-" removes it
 -- ARGV[5]  "drop" deletes the document, "drop-if-unindexed" only while the index is empty, else ""
 -- ARGV[6]  how many fields are set
@@ -27,8 +30,10 @@ elseif ARGV[4] ~= "" then
   redis.call("ZADD", KEYS[2], ARGV[4], ARGV[3])
 end
 
+if KEYS[3] and redis.call("TYPE", KEYS[3]).ok ~= "zset" then redis.call("DEL", KEYS[3]) end
 if ARGV[5] ~= "" then
   redis.call("DEL", KEYS[1])
+  if KEYS[3] then redis.call("ZREM", KEYS[3], ARGV[3]) end
 elseif #ARGV > 6 then
   local first_deleted = 7 + 2 * tonumber(ARGV[6])
   for i = 7, first_deleted - 1, 2 do
@@ -38,5 +43,6 @@ elseif #ARGV > 6 then
     redis.call("HDEL", KEYS[1], ARGV[i])
   end
   redis.call("HSET", KEYS[1], "version", ARGV[2])
+  if KEYS[3] then redis.call("ZADD", KEYS[3], 0, ARGV[3]) end
 end
 return 1

@@ -22,6 +22,7 @@ def test_check_finds_nothing_wrong_in_the_lab(config_file: Path, bind: BindPair)
     assert list(findings) == [
         "config",
         "keyring",
+        "page",
         "redis",
         "clock redis",
         "acme account 127.0.0.1",

@@ -111,3 +111,15 @@ async def test_more_than_a_page_of_other_holdings_is_read_to_the_end(site: Site)
     await taker.take(1)
     with pytest.raises(Overloaded):
         await taker.take(2)
+
+
+async def test_what_a_client_holds_is_counted_by_kind(site: Site) -> None:
+    taker = Taker(site, records=9)
+    assert await taker.quotas.held(taker.client_id, 2) == {Kind.RECORD: 0, Kind.CERTIFICATE: 0}
+    await taker.take(1)
+    await taker.take(2)
+    assert await taker.quotas.held(taker.client_id, 2) == {Kind.RECORD: 2, Kind.CERTIFICATE: 0}
+    # One entered for a call that came to nothing is none that is held, but has to be looked at.
+    await site.index.enter(taker.client_id, taker.hostname(3), now_ms())
+    assert await taker.quotas.held(taker.client_id, 3) == {Kind.RECORD: 2, Kind.CERTIFICATE: 0}
+    assert await taker.quotas.held(taker.client_id, 2) is None

@@ -14,13 +14,20 @@ from typing import Any, TypeVar
 import redis
 from redis.cluster import RedisCluster as ClusterClient
 
-from gateway.store.keys import client_holdings_key, client_key, fingerprint, host_key
+from gateway.store.keys import (
+    bucket_of,
+    client_holdings_key,
+    client_key,
+    fingerprint,
+    host_key,
+    names_key,
+)
 from tests.lab import forks
 
 _T = TypeVar("_T")
 
 LIMIT_SECONDS = 60.0
-_OWN = re.compile(r"gw:schema|gw:census.*|gw:\{c[0-9a-f]+\}:(calls|taking)")
+_OWN = re.compile(r"gw:schema|gw:census.*|gw:\{c[0-9a-f]+\}:(calls|taking)|gw:\{trail\}:writer:.*")
 """What a restore writes otherwise than it was, and what lasts for moments only."""
 
 _TOLD = re.compile(r'"(backup|restore)"')
@@ -111,6 +118,7 @@ def seed(url: str, count: int) -> list[str]:
                 if hostname == hostnames[-1]:
                     fields["lease"] = lease
                 pipeline.hset(host_key(hostname), mapping=fields)
+                pipeline.zadd(names_key(bucket_of(hostname)), {hostname: 0})
                 pipeline.zadd(_SEEDED_HOLDINGS, {hostname: 1_800_000_000_000 + start})
             pipeline.execute()
     return hostnames

@@ -179,7 +179,7 @@ def test_used_redis_is_refused_with_what_it_holds(
     before = contents(target)
     refused = keeper.run(target, "restore", tmp_path / "backup")
     assert refused.returncode == 1
-    assert "holds keys of a gateway (2 hostnames, 1 client, 2 lists)" in refused.stderr
+    assert "holds keys of a gateway (2 hostnames, 1 client, 4 lists)" in refused.stderr
     assert contents(target) == before
 
 

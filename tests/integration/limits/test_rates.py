@@ -8,7 +8,10 @@ import pytest
 import redis
 
 from gateway.access.gcra import MINUTE_US, Rate
+from gateway.access.limits import CallRates
+from gateway.contract.names import ClientId
 from gateway.store.connection import Store
+from gateway.store.keys import client_calls_key, fingerprint
 from tests.integration.service.calling import CONTEXT, PROVISION, Caller, World, spec
 from tests.lab.redis import RedisProcess
 
@@ -91,6 +94,28 @@ async def test_tampered_rate_neither_locks_a_client_out_nor_fails(
         connection.delete(key)
         connection.rpush(key, "no", "string")
     assert await store.take_call(key, NOW_US, rate.interval_us, rate.count) == 0
+
+
+async def test_use_is_told_without_taking_a_call(store: Store, fresh_label: str) -> None:
+    client_id, now_ms = ClientId(fresh_label), NOW_US // 1000
+    rates = CallRates(store, lambda _: 3, lambda: now_ms)
+    assert await rates.use_of(client_id) == (0, 3)
+    await rates.take(client_id)
+    for _ in range(4):
+        assert await rates.use_of(client_id) == (1, 3)
+    await rates.take(client_id)
+    assert await rates.use_of(client_id) == (2, 3)
+
+
+async def test_use_is_told_where_there_is_no_limit_or_somebody_wrote_rubbish(
+    store: Store, limits_redis: RedisProcess, fresh_label: str
+) -> None:
+    client_id = ClientId(fresh_label)
+    with redis.Redis.from_url(limits_redis.url) as connection:
+        connection.set(client_calls_key(fingerprint(client_id)), "rubbish")
+    for per_minute in (0, 3):
+        rates = CallRates(store, lambda _, most=per_minute: most, lambda: NOW_US // 1000)
+        assert await rates.use_of(client_id) == (0, per_minute)
 
 
 async def test_rate_of_a_client_that_rests_leaves_nothing_behind(

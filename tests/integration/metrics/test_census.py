@@ -7,7 +7,7 @@ import pytest
 import redis.asyncio as aioredis
 
 from gateway.certificates.census import COUNTED_FIELDS
-from gateway.certificates.enumerator import Enumerator
+from gateway.certificates.enumerator import ENTERED_AT_ONCE, Enumerator, KeptCensus
 from gateway.certificates.states import StoredCertificate
 from gateway.contract.names import Hostname
 from gateway.holdings.records import require_readable
@@ -15,6 +15,7 @@ from gateway.store import keys
 from gateway.store.clock import SharedClock
 from gateway.store.connection import Store
 from gateway.store.documents import READ_AT_ONCE, Change, Documents
+from gateway.store.name_index import NameIndex
 from gateway.wiring import now_ms, steady_ms
 from tests.lab.redis import RedisProcess, running_redis
 
@@ -59,6 +60,7 @@ def enumerator(store: Store) -> Enumerator:
     return Enumerator(
         store,
         Documents(store),
+        NameIndex(store),
         clock,
         interval_seconds=INTERVAL_SECONDS,
         require_readable=require_readable,
@@ -140,3 +142,39 @@ async def test_only_what_is_counted_is_read_of_a_document(store: WatchedStore) -
     (found,) = await store.some_fields_of_each([key], COUNTED_FIELDS)
     assert found is not None
     assert found.keys() == {"version", "certificate"}
+
+
+async def test_hostnames_that_are_in_no_list_are_entered_on_the_way(store: WatchedStore) -> None:
+    """As after an update from a release without lists, or when somebody has deleted them."""
+    held = sorted(f"h{number}.example.test" for number in range(ENTERED_AT_ONCE + READ_AT_ONCE + 1))
+    for hostname in held:
+        await store.set_field(keys.host_key(hostname), "version", "v")
+    await store.put(keys.host_key("text.example.test"), "no hash", 60_000)
+    assert (await NameIndex(store).page("", None, 1)).names == []
+    await enumerator(store).take_if_due()
+    listed = await NameIndex(store).page("", None, 2 * len(held))
+    assert listed.names == [*held, "text.example.test"]
+
+
+@pytest.mark.parametrize(
+    "foreign", ["gw:{h1}:host:\udcff", "gw:{h1}:host:\u00fc.test", "gw:{h999}:host:a.test"]
+)
+async def test_key_that_only_looks_like_a_documents_is_not_counted(
+    store: WatchedStore, foreign: str
+) -> None:
+    await store.put(foreign, "somebody's", 60_000)
+    await hold_certificate(store, "good.example.test", DAY_MS)
+    census = await enumerator(store).take_if_due()
+    assert census is not None
+    assert (census.documents, census.unreadable) == (1, 0)
+
+
+async def test_census_names_who_needs_attention(store: WatchedStore) -> None:
+    await hold_certificate(store, "ending.example.test", 0)
+    odd = keys.host_key(Hostname("odd.example.test"))
+    await store.set_field(odd, "version", "v")
+    await store.set_field(odd, "holder", "[]")
+    census = await enumerator(store).take_if_due()
+    assert census is not None
+    assert census.attention["unreadable"] == ["odd.example.test"]
+    assert await KeptCensus(store).last() == census

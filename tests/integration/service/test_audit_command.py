@@ -16,7 +16,6 @@ import redis
 
 from gateway.store.connection import Store
 from gateway.store.keys import AUDIT_KEY
-from gateway.store.stream import Stream
 from tests.integration.service.calling import Ownership
 from tests.integration.service.test_commands import COMMAND, gateway
 from tests.integration.service.trailing import deeds, told_of, trail
@@ -75,7 +74,9 @@ async def fill(server: RedisProcess, count: int, *, bound: int = 100_000, ago_ms
         (secrets.token_hex(8), json.dumps({**entry, "hostname": f"n{number}.example.test"}))
         for number in range(count)
     ]
-    await Stream(store, AUDIT_KEY).append(lines, bound)
+    added = ("XADD", AUDIT_KEY, "MAXLEN", "~", bound, "*")
+    commands = [(*added, "id", name, "entry", text) for name, text in lines]
+    await store.answers_of_each([(AUDIT_KEY, commands)])
     await store.close()
 
 

@@ -17,17 +17,16 @@ from click.testing import CliRunner
 from structlog.testing import capture_logs
 
 from gateway import logs
-from gateway.access.foresight import NO_TIME, UNKNOWN
 from gateway.certificates.ca_limits import Reach
 from gateway.certificates.ledger_values import StoredHold, written_hold
-from gateway.cli import claims, explain, explanation, explanation_json
-from gateway.cli.explain import Question
-from gateway.cli.explanation import Explanation, Fault
+from gateway.cli import claims, explain, explanation_json
 from gateway.config import load_settings
 from gateway.contract.names import AppId, ClientId, Hostname
+from gateway.explaining import Question, explained
 from gateway.store import keys
+from gateway.views import explanation
+from gateway.views.explanation import Explanation
 from tests.integration.dns.hand import Hand
-from tests.integration.dns.lines import delaying, line
 from tests.integration.service.calling import GET, SYNC, Ownership, World
 from tests.integration.service.fates import (
     ADDRESS,
@@ -91,7 +90,7 @@ def explained_here(
     )
     config_file = lab if isinstance(lab, Path) else lab.config.config_file
     settings = load_settings(config_file, {})
-    return asyncio.run(explain.explained(settings, question))
+    return asyncio.run(explained(settings, question))
 
 
 def told(*asked: Any) -> str:
@@ -250,40 +249,6 @@ def test_primary_that_is_away_is_told_beside_the_one_that_answers(
     assert f"standby {live} serves the zone and takes updates" in told_of
     assert "would answer\nmanaged-created: " in told_of
     assert "an issuance would start at 127.0.0.1" in told_of
-
-
-async def test_each_part_that_no_time_is_left_for_says_so_in_its_place(
-    service_lab: Lab, world: World
-) -> None:
-    settings = load_settings(service_lab.config.config_file, {})
-    question = Question(Hostname(world.ownership().hostname), None, None, None)
-    found = await explain.explained(settings, question, limit_seconds=0.0)
-    assert (found.document, found.coverage) == (Fault(NO_TIME), Fault(NO_TIME))
-    assert list(found.authorities.values()) == [Fault(NO_TIME)]
-    assert (found.sync.status, found.certificate.status) == (UNKNOWN, UNKNOWN)
-    text = in_one(explanation.lines(found))
-    no_time = r"No time was left to ask the DNS server .*"
-    assert re.search(rf"\nprimary {no_time}\nservers not known \(see primary\)\n", text)
-    for topic in ("holder", "policy", "authority 127.0.0.1:"):
-        assert f"\n{topic} not known: {NO_TIME}\n" in text
-    assert f"would answer\nnot known: {NO_TIME}\n" in text
-    assert text.endswith(f"a request would answer not known: {NO_TIME}")
-
-
-async def test_answers_that_come_after_the_end_are_not_waited_for(
-    service_lab: Lab, world: World, tmp_path: Path
-) -> None:
-    """Each answer comes early enough for its question, and too late for the explanation."""
-    question = Question(Hostname(world.ownership().hostname), None, None, None)
-    late = delaying(1.0)
-    async with line(service_lab.bind.primary, udp=late, tcp=late) as slow:
-        behind = ("{}:{}".format(*service_lab.bind.primary), str(slow))
-        settings = load_settings(changed_config(service_lab, tmp_path, behind), {})
-        found = await explain.explained(settings, question, limit_seconds=0.6)
-    view = explanation_json.view(found)
-    assert [each["ok"] for each in view["zone"]["primaries"]] == [False]
-    assert (view["name"]["state"], view["challenge"]["target"]) == ("unknown", None)
-    assert (found.sync.status, found.certificate.status) == (UNKNOWN, UNKNOWN)
 
 
 def test_holder_asks_where_nobody_is_named_and_no_secret_is_shown(

@@ -70,6 +70,22 @@ def test_certificate_at_rest_says_when_it_is_renewed(service_lab: Lab, mine: Own
     assert "renewal at" in text
 
 
+def test_certificate_keeps_when_its_issuance_came_to_each_stage(
+    service_lab: Lab, mine: Ownership
+) -> None:
+    with resting_while_published(service_lab, mine):
+        under_way = json.loads(stored(service_lab, mine.hostname)["issuance"])["passed_ms"]
+    mine.certificate()
+    stages = json.loads(stored(service_lab, mine.hostname)["certificate"])["stages_ms"]
+    assert list(under_way) == ["requested", "ordered", "published"]
+    assert under_way.items() <= stages.items()
+    assert list(stages) == [
+        *("requested", "ordered", "published", "propagated"),
+        *("validating", "ready", "finalizing", "issued"),
+    ]
+    assert sorted(stages.values()) == list(stages.values())
+
+
 def test_issuance_in_trouble_says_why_and_when_it_goes_on(
     service_lab: Lab, mine: Ownership
 ) -> None:

@@ -18,6 +18,7 @@ from gateway.store.keys import AUDIT_KEY
 from gateway.store.stream import FIRST_ID, Stream
 from gateway.store.trail import QUEUE_BOUND, Once, WrittenTrail, open_trail
 from gateway.store.trail_reading import TrailReader, Wanted
+from gateway.store.trail_writing import TrailWriter
 from tests.lab.process import read_until
 from tests.lab.redis import RedisProcess, start_redis
 
@@ -33,18 +34,29 @@ def own_redis(tmp_path: Path) -> Iterator[RedisProcess]:
     server.stop()
 
 
+class OwnStream(Stream):
+    """A stream of a test's own, and who writes it."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self.store, self.key = store, f"gw:{{trail}}:{name}"
+        super().__init__(store, self.key)
+
+    def writer(self, bound: int = 100_000) -> TrailWriter:
+        return TrailWriter(self.store, secrets.token_hex(8), bound=bound, key=self.key)
+
+
 @pytest.fixture
-def stream(store: Store) -> Stream:
-    return Stream(store, f"gw:{{trail}}:{secrets.token_hex(6)}")
+def stream(store: Store) -> OwnStream:
+    return OwnStream(store, secrets.token_hex(6))
 
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def trail_on(stream: Stream, *, bound: int = 100_000) -> WrittenTrail:
+def trail_on(stream: OwnStream, *, bound: int = 100_000) -> WrittenTrail:
     return WrittenTrail(
-        stream, PROCESS, bound=bound, now_ms=now_ms, new_id=lambda: secrets.token_hex(8)
+        stream.writer(bound), stream, PROCESS, now_ms=now_ms, new_id=lambda: secrets.token_hex(8)
     )
 
 
@@ -75,7 +87,7 @@ async def opened(url: str) -> AsyncIterator[Store]:
         await store.close()
 
 
-async def test_deeds_are_written_in_order_with_who_did_them(stream: Stream) -> None:
+async def test_deeds_are_written_in_order_with_who_did_them(stream: OwnStream) -> None:
     trail = trail_on(stream)
     async with trail.writing(PATIENCE_SECONDS):
         with acting_as(CLIENT):
@@ -92,7 +104,7 @@ async def test_deeds_are_written_in_order_with_who_did_them(stream: Stream) -> N
     assert (second["who"], second["name"]) == ("process", "test-1")
 
 
-async def test_two_processes_write_one_trail(stream: Stream) -> None:
+async def test_two_processes_write_one_trail(stream: OwnStream) -> None:
     one, other = trail_on(stream), trail_on(stream)
     async with one.writing(PATIENCE_SECONDS), other.writing(PATIENCE_SECONDS):
         for number in range(50):
@@ -102,7 +114,7 @@ async def test_two_processes_write_one_trail(stream: Stream) -> None:
     assert [number for number in found if number % 2] == list(range(1, 50, 2))
 
 
-async def test_trail_is_bounded_and_tells_what_was_trimmed(stream: Stream) -> None:
+async def test_trail_is_bounded_and_tells_what_was_trimmed(stream: OwnStream) -> None:
     trail = trail_on(stream, bound=100)
     async with trail.writing(PATIENCE_SECONDS):
         for number in range(1_000):
@@ -115,7 +127,7 @@ async def test_trail_is_bounded_and_tells_what_was_trimmed(stream: Stream) -> No
 
 
 async def test_deed_told_once_is_written_by_the_first_of_two_processes(
-    store: Store, stream: Stream
+    store: Store, stream: OwnStream
 ) -> None:
     once = Once(f"gw:{{h5}}:handed:{secrets.token_hex(6)}", 60_000)
     for _ in range(2):
@@ -129,8 +141,7 @@ async def test_deed_told_once_is_written_by_the_first_of_two_processes(
 async def test_entry_that_was_sent_twice_is_read_once(own_redis: RedisProcess) -> None:
     text = json.dumps({"at": 1, "who": "admin", "what": "client-revoke", "outcome": "changed"})
     async with opened(own_redis.url) as store:
-        sent = [("same", text), ("same", text), ("another", text)]
-        await Stream(store, AUDIT_KEY).append(sent, 1_000)
+        await append(store, [("same", text), ("same", text), ("another", text)])
         assert len(await TrailReader(store, Wanted()).newest(10)) == 2
 
 
@@ -139,8 +150,7 @@ async def test_what_somebody_else_wrote_there_is_told_as_unreadable(
 ) -> None:
     texts = ["", "[]", "{", '{"at": "now"}', "[" * 100_000, '{"at":1,"who":2}']
     async with opened(own_redis.url) as store:
-        lines = [(str(number), text) for number, text in enumerate(texts)]
-        await Stream(store, AUDIT_KEY).append(lines, 1_000)
+        await append(store, [(str(number), text) for number, text in enumerate(texts)])
         found = await TrailReader(store, Wanted()).newest(10)
         assert [each.entry for each in found] == [None] * len(texts)
         assert await TrailReader(store, Wanted(client_id="a")).newest(10) == []
@@ -157,7 +167,7 @@ async def test_switched_off_trail_writes_nothing(own_redis: RedisProcess) -> Non
 
 async def test_entries_wait_for_a_redis_that_is_away(own_redis: RedisProcess) -> None:
     async with opened(own_redis.url) as store:
-        stream = Stream(store, "gw:{trail}:away")
+        stream = OwnStream(store, "away")
         trail = trail_on(stream)
         async with trail.writing(PATIENCE_SECONDS):
             trail.note(deed(0))
@@ -175,7 +185,7 @@ async def test_entries_wait_for_a_redis_that_is_away(own_redis: RedisProcess) ->
 
 async def test_entries_beyond_the_queue_are_counted_and_told(own_redis: RedisProcess) -> None:
     async with opened(own_redis.url) as store:
-        stream = Stream(store, "gw:{trail}:full")
+        stream = OwnStream(store, "full")
         trail = trail_on(stream)
         own_redis.stop()
         with capture_logs() as logged:
@@ -193,7 +203,7 @@ async def test_entries_beyond_the_queue_are_counted_and_told(own_redis: RedisPro
 async def test_hand_outs_leave_room_for_changes(own_redis: RedisProcess) -> None:
     most = QUEUE_BOUND // 2
     async with opened(own_redis.url) as store:
-        stream = Stream(store, "gw:{trail}:crowd")
+        stream = OwnStream(store, "crowd")
         trail = trail_on(stream)
         for number in range(most + 7):
             trail.note(deed(number), Once(f"gw:{{trail5}}:handed:{number}", 60_000))
@@ -207,7 +217,7 @@ async def test_end_without_redis_comes_in_time_and_tells_what_is_lost(
     own_redis: RedisProcess,
 ) -> None:
     async with opened(own_redis.url) as store:
-        trail = trail_on(Stream(store, "gw:{trail}:never"))
+        trail = trail_on(OwnStream(store, "never"))
         own_redis.stop()
         with capture_logs() as logged:
             async with trail.writing(1.0):
@@ -223,7 +233,7 @@ async def test_end_without_redis_comes_in_time_and_tells_what_is_lost(
 async def test_redis_that_refuses_the_trail_disturbs_nobody(own_redis: RedisProcess) -> None:
     async with opened(own_redis.url) as store:
         await store.set_field("gw:{trail}:taken", "of", "another kind")
-        trail = trail_on(Stream(store, "gw:{trail}:taken"))
+        trail = trail_on(OwnStream(store, "taken"))
         with capture_logs() as logged:
             async with trail.writing(1.0):
                 trail.note(deed(0))
@@ -264,6 +274,12 @@ async def test_reading_goes_on_behind_what_was_read(own_redis: RedisProcess) -> 
             "n13.example.test",
         ]
         assert await reader.coming() == []
+
+
+async def append(store: Store, lines: Sequence[tuple[str, str]]) -> None:
+    """Entries of the trail as an older release wrote them."""
+    commands = [("XADD", AUDIT_KEY, "*", "id", name, "entry", text) for name, text in lines]
+    await store.answers_of_each([(AUDIT_KEY, commands)])
 
 
 async def written(stream: Stream, count: int) -> None:

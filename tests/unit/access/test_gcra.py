@@ -58,5 +58,22 @@ def test_spare_calls_are_left_to_others_but_one_is_always_usable(rate: Rate, spa
     assert granted == max(1, rate.count - spare)
 
 
+@given(rate=RATES, taken=st.integers(0, 200), pause=st.integers(0, 120 * SECOND_US))
+def test_what_is_used_are_the_calls_that_were_taken_and_have_not_come_back(
+    rate: Rate, taken: int, pause: int
+) -> None:
+    stored = 0
+    for _ in range(taken):
+        stored = rate.after_one(stored, NOW)
+    assert rate.used(stored, NOW) == min(taken, rate.count)
+    came_back = pause // rate.interval_us
+    assert rate.used(stored, NOW + pause) == max(0, min(taken, rate.count) - came_back)
+
+
+@given(rate=RATES, stored=MOMENTS)
+def test_whatever_lies_in_redis_no_more_is_used_than_there_is(rate: Rate, stored: int) -> None:
+    assert 0 <= rate.used(stored, NOW) <= rate.count
+
+
 def test_wait_is_told_in_whole_milliseconds_that_are_never_too_short() -> None:
     assert [in_ms(each) for each in (0, 1, 1_000, 1_001)] == [0, 1, 1, 2]

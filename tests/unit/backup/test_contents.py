@@ -26,6 +26,7 @@ from gateway.store.whole import (
 )
 
 HOSTNAME = "relay.example.test"
+NAMES = keys.names_key(keys.bucket_of(HOSTNAME))
 NOW_MS = 1_800_000_000_000
 TEXTS = st.text(st.characters(codec=None), max_size=20)
 HOLDER = {"clientId": "c", "appId": "a"}
@@ -68,6 +69,7 @@ def test_piece_comes_back_as_it_was(
         (keys.host_key(HOSTNAME), Sort.DOCUMENT),
         (keys.handed_key(HOSTNAME, "i", "c"), Sort.OTHER),
         (keys.due_key(7), Sort.INDEX),
+        (keys.names_key(7), Sort.INDEX),
         (keys.client_key("0" * 24), Sort.CLIENT),
         (keys.client_holdings_key("0" * 24), Sort.INDEX),
         (keys.client_calls_key("0" * 24), Sort.OTHER),
@@ -75,10 +77,17 @@ def test_piece_comes_back_as_it_was(
         (keys.CLAIMS_KEY, Sort.INDEX),
         (keys.KEYRING_KEY, Sort.MARK),
         (keys.SCHEMA_KEY, Sort.MARK),
+        (keys.page_session_key("0" * 64), Sort.MARK),
+        (keys.page_notice_key("0" * 64), Sort.MARK),
+        (keys.page_form_key("0" * 64, "f"), Sort.MARK),
         (keys.account_key("https://ca.test"), Sort.ACCOUNT),
         (keys.ledger_index_key("https://ca.test"), Sort.FIGURE),
         (keys.ledger_key("https://ca.test", "orders", "x"), Sort.FIGURE),
         (keys.AUDIT_KEY, Sort.TRAIL),
+        (keys.NOTABLE_KEY, Sort.OTHER),
+        (keys.audit_day_key("2027-01-15"), Sort.OTHER),
+        (keys.audit_writer_key("w"), Sort.OTHER),
+        (keys.client_uses_key("0" * 24), Sort.OTHER),
         ("gw:newer", Sort.OTHER),
     ],
 )
@@ -109,6 +118,18 @@ def test_end_of_a_release_that_counts_more_or_less_is_judged_by_what_both_count(
         line = json.dumps({"end": named}).encode() + b"\n"
         assert list(pieces_in(iter([line_of(piece), line]), Tally(), "FILE")) == [piece]
     wrong = json.dumps({"end": {**more, "record": 1}}).encode() + b"\n"
+    with pytest.raises(BackupRefused, match="does not hold what its end counts"):
+        list(pieces_in(iter([line_of(piece), wrong]), Tally(), "FILE"))
+
+
+def test_list_that_is_just_another_key_to_the_release_that_saved_it_adds_up() -> None:
+    piece, tally = Piece(NAMES, "zset", [HOSTNAME, "0"]), Tally()
+    tally.add(piece)
+    end = json.loads(tally.line())["end"]
+    as_other = {**end, Sort.INDEX.value: 0, Sort.OTHER.value: 1}
+    line = json.dumps({"end": as_other}).encode() + b"\n"
+    assert list(pieces_in(iter([line_of(piece), line]), Tally(), "FILE")) == [piece]
+    wrong = json.dumps({"end": {**as_other, Sort.OTHER.value: 2}}).encode() + b"\n"
     with pytest.raises(BackupRefused, match="does not hold what its end counts"):
         list(pieces_in(iter([line_of(piece), wrong]), Tally(), "FILE"))
 
@@ -149,6 +170,7 @@ def test_indices_follow_from_a_document() -> None:
     piece = document("1700.5", "1600", holder=HOLDER, claim={"sinceMs": 1, "note": ""})
     holdings = keys.client_holdings_key(keys.fingerprint("c"))
     assert [(each.key, each.kind, each.values) for each in index_entries(piece)] == [
+        (NAMES, "zset", [HOSTNAME, "0"]),
         (keys.due_key(keys.bucket_of(HOSTNAME)), "zset", [HOSTNAME, "1700.5"]),
         (holdings, "zset", [HOSTNAME, "1600"]),
         (keys.CLAIMS_KEY, "set", [HOSTNAME]),
@@ -156,9 +178,10 @@ def test_indices_follow_from_a_document() -> None:
     assert not any(each.is_first for each in index_entries(piece))
 
 
-def test_holding_of_the_gateway_itself_is_in_no_index() -> None:
+def test_holding_of_the_gateway_itself_is_in_no_clients_index() -> None:
     """Its certificate's holder is no client, and was entered nowhere."""
-    assert index_entries(document(holder={"clientId": "the gateway", "appId": "a"})) == []
+    piece = document(holder={"clientId": "the gateway", "appId": "a"})
+    assert [each.key for each in index_entries(piece)] == [NAMES]
 
 
 def test_client_is_listed_by_its_id() -> None:
@@ -168,10 +191,10 @@ def test_client_is_listed_by_its_id() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", '{"clientId": 7}', "null"])
-def test_document_that_nobody_can_read_is_kept_and_indexed_nowhere(text: str) -> None:
+def test_document_that_nobody_can_read_is_kept_and_listed_by_its_name_only(text: str) -> None:
     piece = hash_piece(keys.host_key(HOSTNAME), {"holder": text, "issuance": text, "debts": text})
     Tally().add(piece)
-    assert index_entries(piece) == []
+    assert [each.key for each in index_entries(piece)] == [NAMES]
 
 
 def test_lease_goes_and_what_it_held_back_is_due() -> None:

@@ -11,7 +11,7 @@ from gateway.backup.sealed_file import BackupRefused, Header, SealedWriter
 from gateway.certificates.sealing import Keyring
 from gateway.store import keys
 from gateway.store.schema_version import SCHEMA_VERSION
-from gateway.store.whole import hash_piece
+from gateway.store.whole import Piece, hash_piece
 
 OLD, NEW = ("k1", bytes(32)), ("k2", bytes(range(32)))
 
@@ -46,6 +46,23 @@ def test_keyring_that_lacks_a_key_of_the_contents_is_refused_with_its_id(tmp_pat
         pass
     with opened(tmp_path / "backup", Keyring([NEW, OLD])) as backup:
         assert [piece.key for piece in backup.pieces()] == [keys.KEYRING_KEY]
+
+
+def test_list_that_the_file_holds_itself_is_left_out(tmp_path: Path) -> None:
+    """As an earlier release saves it, which takes it for a key of something else."""
+    listed = Piece(keys.names_key(7), "zset", ["stale.example.test", "0"])
+    document = hash_piece(keys.host_key("a.example.test"), {"version": "v"})
+    tally = Tally()
+    for piece in (document, listed):
+        tally.add(piece)
+    keyring = Keyring([OLD])
+    header = Header("b1", 1, SCHEMA_VERSION, "9.9")
+    with SealedWriter(tmp_path / "backup", header, keyring) as writer:
+        writer.write(line_of(document) + line_of(listed) + tally.line())
+        writer.finish()
+    with opened(tmp_path / "backup", keyring) as backup:
+        entry, names = keys.names_key(keys.bucket_of("a.example.test")), ["a.example.test", "0"]
+        assert list(backup.pieces()) == [document, Piece(entry, "zset", names, is_first=False)]
 
 
 @pytest.mark.parametrize(

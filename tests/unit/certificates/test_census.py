@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.certificates.census import DAYS_LEFT, Census, CensusUnreadable, Tally
+from gateway.certificates.attention import LISTED_AT_MOST, AttentionLists, Concern
+from gateway.certificates.census import DAYS_LEFT, ENDS_DAYS, Census, CensusUnreadable, Tally
 from gateway.contract.names import Hostname
 from gateway.store.documents import Document, Unreadable, as_document
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
 
 
 def document(**tables: Any) -> dict[str, str]:
@@ -41,9 +43,18 @@ def read(fields: dict[str, str] | None) -> Document | None:
 
 def counted(*documents: dict[str, str] | None) -> Census:
     tally = Tally(NOW_MS)
-    for each in documents:
-        tally.add(read(each))
+    for number, each in enumerate(documents):
+        tally.add(name(number), read(each))
     return tally.census(NOW_MS + 250)
+
+
+def name(number: int) -> Hostname:
+    return Hostname(f"n{number}.example.test")
+
+
+def named(found: Census) -> dict[str, list[str]]:
+    """Whom the lists name, those that are empty left out."""
+    return {concern: list(names) for concern, names in found.attention.items() if names}
 
 
 HOLDER = {"clientId": "a", "appId": "relay"}
@@ -68,7 +79,7 @@ HOLDER = {"clientId": "a", "appId": "relay"}
 )
 def test_certificate_counts_once_by_the_days_it_has_left(left_ms: int, bucket: str) -> None:
     found = counted(document(certificate=certificate(left_ms)))
-    assert {name: count for name, count in found.certificates.items() if count} == {bucket: 1}
+    assert {left: count for left, count in found.certificates.items() if count} == {bucket: 1}
 
 
 def test_earliest_end_is_of_those_that_are_still_valid() -> None:
@@ -143,6 +154,8 @@ def test_document_that_was_dropped_meanwhile_is_not_counted() -> None:
         document(issuance=issuance("of a newer release")),
         document(debts=[1]),
         document(debts=[{"kind": "of a newer release"}]),
+        document(debts=[{"kind": "order", "tries": "many"}]),
+        document(debts=[{"kind": "order", "tries": -1}]),
     ],
 )
 def test_unreadable_document_counts_as_such_and_hides_no_other(
@@ -151,11 +164,90 @@ def test_unreadable_document_counts_as_such_and_hides_no_other(
     found = counted(spoiled, document(certificate=certificate(DAY_MS)))
     assert (found.documents, found.unreadable) == (2, 1)
     assert sum(found.certificates.values()) == 1
+    assert named(found) == {"unreadable": [name(0)]}
+
+
+# The census is taken on a UTC day that is eight hours old.
+@pytest.mark.parametrize(
+    ("left_ms", "day"),
+    [
+        (-1, None),
+        (0, None),
+        (1, 0),
+        (16 * HOUR_MS - 1, 0),
+        (16 * HOUR_MS, 1),
+        (DAY_MS, 1),
+        (90 * DAY_MS + 16 * HOUR_MS - 1, 90),
+        (90 * DAY_MS + 16 * HOUR_MS, None),
+    ],
+)
+def test_certificate_ends_on_its_day(left_ms: int, day: int | None) -> None:
+    found = counted(document(certificate=certificate(left_ms)))
+    assert len(found.ends) == ENDS_DAYS
+    assert [each for each, count in enumerate(found.ends) if count] == [day] * (day is not None)
+
+
+def test_issuances_that_failed_or_wait_with_a_reason_are_named_the_oldest_first() -> None:
+    reason = {"reason": "rate-limited"}
+    found = counted(
+        document(issuance=issuance("failed", begun_ms=NOW_MS - 1)),
+        document(issuance=issuance("failed", begun_ms=NOW_MS - 9)),
+        document(issuance={**issuance("waiting"), **reason}),
+        document(issuance={**issuance("waiting", changed_ms=NOW_MS - 5), **reason}),
+        document(issuance=issuance("waiting")),
+        document(issuance={**issuance("ordered"), **reason}),
+    )
+    assert named(found) == {"failed": [name(1), name(0)], "waiting": [name(3), name(2)]}
+    assert (found.issuances["failed"], found.issuances["waiting"]) == (2, 3)
+
+
+def test_certificates_near_their_end_are_named_the_earliest_first() -> None:
+    ends = [certificate(days * DAY_MS, renew_in_ms=-DAY_MS) for days in (3, -2, 1, 20)]
+    found = counted(*(document(holder=HOLDER, certificate=each) for each in ends))
+    assert named(found) == {"near_end": [name(1), name(2), name(0)]}
+    assert found.near_end == 3
+
+
+def test_debts_tried_three_times_are_named_the_most_tries_first() -> None:
+    tried = [(0,), (2, 3), (2,), (1, 40)]
+    found = counted(
+        *(document(debts=[{"kind": "order", "tries": each} for each in tries]) for tries in tried)
+    )
+    assert named(found) == {"owing": [name(3), name(1)]}
+    assert found.owing == 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 150), st.text("abc", max_size=2)), max_size=300))
+def test_the_most_urgent_are_listed_in_whatever_order_they_come(
+    entries: list[tuple[int, str]],
+) -> None:
+    lists = AttentionLists()
+    for rank, hostname in entries:
+        lists.add(Concern.FAILED, hostname, rank)
+    most_urgent = sorted(set(entries))[:LISTED_AT_MOST]
+    assert lists.lists()["failed"] == list(dict.fromkeys(hostname for _, hostname in most_urgent))
+
+
+def test_no_list_is_longer_than_it_may_be() -> None:
+    failed = document(issuance=issuance("failed"))
+    found = counted(*([failed] * (LISTED_AT_MOST + 5)), *([None] * (LISTED_AT_MOST + 5)))
+    assert {concern: len(names) for concern, names in named(found).items()} == {
+        "failed": LISTED_AT_MOST,
+        "unreadable": LISTED_AT_MOST,
+    }
+    assert found.issuances["failed"] == LISTED_AT_MOST + 5
+
+
+def test_what_is_too_long_for_a_hostname_is_counted_and_not_named() -> None:
+    tally = Tally(NOW_MS)
+    tally.add(Hostname("a" * 254), None)
+    found = tally.census(NOW_MS)
+    assert (found.unreadable, named(found)) == (1, {})
 
 
 def test_census_survives_its_way_through_redis() -> None:
     found = counted(
-        document(certificate=certificate(DAY_MS)), document(issuance=issuance("ordered"))
+        document(certificate=certificate(DAY_MS)), document(issuance=issuance("failed")), None
     )
     assert Census.from_text(found.to_text()) == found
     assert Census.from_text(counted().to_text()) == counted()
@@ -178,6 +270,28 @@ def test_altered_census_is_refused_or_sound(name: str, value: Any) -> None:
         return
     assert set(read.certificates) == set(DAYS_LEFT)
     assert all(count >= 0 for count in (*read.certificates.values(), read.documents, read.took_ms))
+    assert len(read.ends) == ENDS_DAYS
+    assert all(len(names) <= LISTED_AT_MOST for names in read.attention.values())
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        {"ends": [0] * 90},
+        {"ends": [0] * 90 + [-1]},
+        {"ends": [0] * 90 + [None]},
+        {"attention": {}},
+        {"attention": {**AttentionLists().lists(), "owing": ["a"] * (LISTED_AT_MOST + 1)}},
+        {"attention": {**AttentionLists().lists(), "owing": ["a" * 254]}},
+        {"attention": {**AttentionLists().lists(), "owing": [1]}},
+        {"attention": {**AttentionLists().lists(), "owing": "a"}},
+        {"attention": {**AttentionLists().lists(), "of a newer release": []}},
+        {"owing": None},
+    ],
+)
+def test_census_of_another_shape_is_refused(spoiled: dict[str, Any]) -> None:
+    with pytest.raises(CensusUnreadable):
+        Census.from_text(json.dumps({**json.loads(counted().to_text()), **spoiled}))
 
 
 @given(st.text() | json_values.map(json.dumps))

@@ -16,8 +16,10 @@ from gateway.certificates.keys import (
     MAX_CHAIN_CERTIFICATES,
     CertificateWrong,
     KeyType,
+    Leaf,
     check_certificate,
     csr_for,
+    leaf_of,
     new_private_key,
     renewal_id,
 )
@@ -334,3 +336,15 @@ def test_renewal_name_has_the_serial_number_as_der_does(serial: int) -> None:
     certificate = x509.load_pem_x509_certificate(_with_serial(serial, b"key").encode())
     # INTEGER, its length, its bytes.
     assert bytes([2, len(raw)]) + raw in certificate.public_bytes(Encoding.DER)
+
+
+def test_person_is_told_the_names_and_the_kind_of_the_key() -> None:
+    assert leaf_of(pem(LEAF, INTERMEDIATE.certificate)) == Leaf((HOSTNAME,), "ECDSA P-256")
+    address = x509.IPAddress(ipaddress.ip_address("192.0.2.1"))
+    rsa_leaf = INTERMEDIATE.issue(RSA_KEY, [*NAMES, address])
+    assert leaf_of(pem(rsa_leaf)) == Leaf((HOSTNAME, "192.0.2.1"), "RSA 2048 bits")
+
+
+def test_person_is_told_nothing_of_what_is_no_certificate_or_names_nothing() -> None:
+    assert leaf_of("no certificate") is None
+    assert leaf_of(pem(INTERMEDIATE.issue(KEY, None))) is None

@@ -97,7 +97,19 @@ def check(step: Step, now_ms: int) -> None:
         assert current.challenge_value
     if step.command is Command.FETCH_CERTIFICATE:
         assert current.certificate_url
+    check_stages(current, now_ms)
     if current.state in {State.WAITING, State.FAILED}:
         assert current.reason
         assert current.message
         assert current.due_at_ms > now_ms
+
+
+def check_stages(current: Issuance, now_ms: int) -> None:
+    """Each time is that of a stage of this attempt, which was requested first."""
+    passed = dict(current.passed_ms)
+    stages = set(State) - {State.WAITING, State.FAILED}
+    assert set(passed) <= {each.value for each in stages}
+    assert min(passed, key=lambda each: passed[each]) == State.REQUESTED
+    assert max(passed.values()) <= now_ms
+    if current.state in stages:
+        assert passed[current.state] <= current.changed_at_ms

@@ -22,6 +22,7 @@ from gateway.holdings.handing_over import HandedOver
 from gateway.holdings.rebuilding import Finding, Upshot, ZoneReport
 from gateway.printable import printable
 from gateway.store.documents import Document, Holder, Unreadable
+from gateway.views import holdings as held
 from tests.unit.dns.building import ZONE
 
 ZONES = Zones([ZONE, replace(ZONE, name=ZoneName("deep.example.test"))])
@@ -96,7 +97,7 @@ def test_line_has_all_that_is_held() -> None:
         issuance=issuance,
         debts=(Debt(DebtKind.ORDER, url="u").to_json(),),
     )
-    assert words.line(full, ZONES) == (
+    assert held.line(full, ZONES) == (
         "a.example.test  relay, app  A 192.0.2.1 ttl 300 (about to be published)"
         "  certificate  issuance requested  owes 1"
     )
@@ -104,8 +105,8 @@ def test_line_has_all_that_is_held() -> None:
 
 def test_line_of_a_claim_in_no_configured_zone_says_so() -> None:
     claimed = Document(Hostname("a.gone.test"), version="1", claim={"sinceMs": 1, "note": ""})
-    assert words.line(claimed, ZONES) == "a.gone.test  claimed  in no configured zone"
-    assert words.client_of(claimed) is None
+    assert held.line(claimed, ZONES) == "a.gone.test  claimed  in no configured zone"
+    assert held.client_of(claimed) is None
     view = words.view(claimed, ZONES)
     assert (view["zone"], view["clientId"], view["record"]) == (None, None, None)
     assert view["claim"] == {"since": 1, "note": ""}
@@ -122,7 +123,7 @@ def test_line_of_a_claim_in_no_configured_zone_says_so() -> None:
 )
 def test_document_of_a_newer_release_is_listed_as_one(odd: dict[str, Any]) -> None:
     newer = replace(HELD, **odd, debts=({},))
-    assert words.line(newer, ZONES) == (
+    assert held.line(newer, ZONES) == (
         "a.example.test  relay, app  not readable by this release  owes 1"
     )
     view = words.view(newer, ZONES)
@@ -140,7 +141,7 @@ def test_who_gives_up_what_is_not_the_gateways_is_told() -> None:
 
 def test_document_that_is_not_readable_at_all_is_listed_as_one() -> None:
     broken = Unreadable(Hostname("a.gone.test"))
-    assert words.line(broken, ZONES) == (
+    assert held.line(broken, ZONES) == (
         "a.gone.test  not readable by this release  in no configured zone"
     )
     view = words.view(broken, ZONES)

@@ -69,6 +69,7 @@ def test_shared_redis_and_listeners_need_a_restart(load: Load, text: str) -> Non
         '[log]\nformat = "json"\n',
         "[worker]\nenabled = false\n",
         '[http]\ntrusted_proxies = ["192.0.2.0/24"]\n',
+        "[page]\nenabled = false\n",
         "[redis]\nreplicas = 0\n",
         '[limits.clients."a"]\nrecords = 3\n',
     ],

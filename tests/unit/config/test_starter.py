@@ -18,6 +18,7 @@ TABLES: tuple[Location, ...] = (
     ("redis",),
     ("log",),
     ("metrics",),
+    ("page",),
     ("traces",),
     ("audit",),
     ("zones", 0),

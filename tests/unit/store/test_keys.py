@@ -18,10 +18,11 @@ def tag_of(key: str) -> str:
 
 
 @given(HOSTNAMES)
-def test_document_and_due_queue_of_a_hostname_share_one_hash_tag(hostname: str) -> None:
+def test_document_and_lists_of_a_hostnames_bucket_share_one_hash_tag(hostname: str) -> None:
     bucket = keys.bucket_of(hostname)
     assert 0 <= bucket < keys.BUCKETS
     assert tag_of(keys.host_key(hostname)) == tag_of(keys.due_key(bucket))
+    assert tag_of(keys.host_key(hostname)) == tag_of(keys.names_key(bucket))
 
 
 def test_bucket_of_a_hostname_never_changes() -> None:
@@ -31,3 +32,9 @@ def test_bucket_of_a_hostname_never_changes() -> None:
 def test_document_and_holdings_of_a_client_share_one_hash_tag() -> None:
     mark = keys.fingerprint("cluster-a")
     assert tag_of(keys.client_key(mark)) == tag_of(keys.client_holdings_key(mark))
+    assert tag_of(keys.client_key(mark)) == tag_of(keys.client_uses_key(mark))
+
+
+def test_trail_and_what_is_kept_beside_it_share_one_hash_tag() -> None:
+    beside = [keys.NOTABLE_KEY, keys.audit_day_key("2027-01-15"), keys.audit_writer_key("w")]
+    assert {tag_of(key) for key in beside} == {tag_of(keys.AUDIT_KEY)}

@@ -16,9 +16,7 @@ from gateway.access.foresight import (
 from gateway.certificates.events import AuthoritiesHeld, AuthorityChosen, StepBroke
 from gateway.certificates.ledger import Granted, Held, HeldBy
 from gateway.certificates.states import Reason
-from gateway.cli import explanation, explanation_json, holding_words
-from gateway.cli.explanation import Explanation, Fault, first_allowed
-from gateway.config import Settings
+from gateway.cli import explanation_json, holding_words
 from gateway.contract.names import AppId, ClientId, Hostname, ZoneName
 from gateway.dns.challenges import Interruption
 from gateway.dns.health import ZoneHealth
@@ -38,6 +36,8 @@ from gateway.dns.situation import (
 from gateway.dns.zones import Endpoint, Zones
 from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.store.documents import Document, Holder
+from gateway.views import explanation
+from gateway.views.explanation import Explanation, Fault, first_allowed
 from tests.unit.access.test_foresight import client
 from tests.unit.dns.building import HOSTNAME, OTHER, V4, ZONE, marker_of
 
@@ -62,7 +62,8 @@ def found(**changes: Any) -> Explanation:
         record=V4,
         sync=Foreseen("managed-created", "It is done."),
         certificate=Foreseen("pending"),
-        settings=Settings.model_construct(acme=(), zones=()),
+        authority_names={},
+        zone_names=(),
         now_ms=NOW_MS,
     )
     return replace(base, **changes)

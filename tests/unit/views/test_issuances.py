@@ -1,4 +1,4 @@
-"""The words of `gateway issuances`."""
+"""Where a certificate stands, in words."""
 
 from dataclasses import replace
 
@@ -8,10 +8,9 @@ from gateway.certificates import machine
 from gateway.certificates.moves import Moment
 from gateway.certificates.outlook import Outlook, outlook
 from gateway.certificates.states import Issuance, Reason, State
-from gateway.cli import issuances
-from gateway.config import Settings
 from gateway.contract.names import Hostname
 from gateway.store.documents import Document, Lease
+from gateway.views import issuances
 from tests.unit.certificates.test_outlook import CERTIFICATE
 
 NOW_MS = 1_700_000_000_000
@@ -36,7 +35,7 @@ def seen(issuance: Issuance, lease: Lease | None = None) -> Outlook:
 
 
 def test_line_of_what_is_held_has_both_times() -> None:
-    assert issuances._line(seen(HELD), NOW_MS) == (
+    assert issuances.line(seen(HELD), NOW_MS) == (
         "a.example  waiting for 0.0 s; rate-limited: used up;"
         " look again whether there is room for a new order, in 10 min;"
         " held until 2023-11-15T00:43:20Z"
@@ -53,7 +52,7 @@ def test_failures_and_faults_are_counted(count: int, orders: str) -> None:
 def test_servers_that_are_waited_for_are_named() -> None:
     told = "the challenge record is not yet answered by 192.0.2.1:53"
     published = replace(HELD, state=State.PUBLISHED, reason=None, message=told, told_until_ms=None)
-    assert f"published for 0.0 s; {told}; ask the name servers" in issuances._line(
+    assert f"published for 0.0 s; {told}; ask the name servers" in issuances.line(
         seen(published), NOW_MS
     )
 
@@ -64,37 +63,18 @@ def test_what_never_happened_is_not_counted() -> None:
 
 def test_who_works_on_it_does_not_hide_what_is_next() -> None:
     late = seen(replace(HELD, due_at_ms=NOW_MS - 60_000), Lease("worker", 3, NOW_MS + 1_000))
-    assert issuances._next_words(late, NOW_MS) == (
+    assert issuances.next_words(late, NOW_MS) == (
         "look again whether there is room for a new order, now"
     )
-    assert "being worked on by worker" in issuances._line(late, NOW_MS)
+    assert "being worked on by worker" in issuances.line(late, NOW_MS)
 
 
 def test_renewal_times_are_asked_for_again_only_where_the_authority_suggests_any() -> None:
     asked = "renewal times asked again at 2023-11-14T22:14:20Z"
-    settings = Settings.model_construct(acme=())
     stored = replace(CERTIFICATE, ask_at_ms=NOW_MS + 60_000, window_ms=None)
     bare, suggested = (
-        dict(issuances._certificate_rows(each, settings.authority_names, NOW_MS))
+        dict(issuances._certificate_rows(each, {}, NOW_MS))
         for each in (stored, replace(stored, window_ms=(NOW_MS, NOW_MS + 60_000)))
     )
     assert asked in suggested["window"]
     assert not any(asked in text for text in bare.values())
-
-
-@pytest.mark.parametrize(
-    ("length_ms", "words"),
-    [
-        (0, "0.0 s"),
-        (-5, "0.0 s"),
-        (1_999, "2.0 s"),
-        (2_000, "2 s"),
-        (119_999, "119 s"),
-        (120_000, "2 min"),
-        (7_200_000, "2 h"),
-        (2 * 86_400_000, "2 days"),
-        (90 * 86_400_000, "90 days"),
-    ],
-)
-def test_duration_is_told_in_its_largest_unit(length_ms: int, words: str) -> None:
-    assert issuances.duration(length_ms) == words

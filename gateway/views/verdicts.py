@@ -1,6 +1,6 @@
 """The verdicts of `gateway explain` in words, and what they leave open: pure.
 
-Called by `cli.explanation`, which has all the rest.
+Called by `views.explanation`, which has all the rest.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Final
 from gateway.access.foresight import ANY_APP, NO_TIME, UNKNOWN, StepUnknown
 from gateway.certificates.events import AuthoritiesHeld, AuthorityChosen
 from gateway.certificates.outlook import authority_name
-from gateway.cli import issuances
 from gateway.contract import Unauthorized
 from gateway.holdings.hold import Hold, hold_for
 from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.store.documents import Document, Holder
+from gateway.views.times import duration, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gateway.access.foresight import Asker, Foreseen
-    from gateway.cli.explanation import Explanation
     from gateway.dns.situation import MarkerSeen
+    from gateway.views.explanation import Explanation
 
 _CHANGES: Final = {
     "managed-created": "this ownership has no address record there",
@@ -83,9 +83,7 @@ def _certificate_words(found: Explanation) -> str:
         certificate = found.outlook and found.outlook.certificate
         if not certificate:
             return "ready"
-        until, after = map(
-            issuances.time_words, (certificate.valid_until_ms, certificate.renew_after_ms)
-        )
+        until, after = map(time_words, (certificate.valid_until_ms, certificate.renew_after_ms))
         return f"ready: valid until {until}; the client asks again after {after}"
     if verdict.status == "pending":
         return f"pending: {_start_words(found)}"
@@ -109,7 +107,7 @@ def _start_words(found: Explanation) -> str:
     if first is None:
         return "an issuance is under way"
     if isinstance(first, AuthorityChosen):
-        names = found.settings.authority_names
+        names = found.authority_names
         words = f"an issuance would start at {authority_name(first.directory_url, names)}"
     elif isinstance(first, AuthoritiesHeld):
         words = f"an issuance would start, and wait: {first.detail}"
@@ -153,4 +151,4 @@ def _is_no_proof(marker: MarkerSeen, asker: Holder) -> bool:
 def _again(verdict: Foreseen) -> str:
     if verdict.retry_after_ms is None:
         return ""
-    return f" (the client asks again in {issuances.duration(verdict.retry_after_ms)})"
+    return f" (the client asks again in {duration(verdict.retry_after_ms)})"

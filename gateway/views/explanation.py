@@ -1,9 +1,9 @@
-"""The words of `gateway explain`: pure, from what was found to lines for a person.
+"""How a hostname is judged, in words: pure, from what was found to rows for a person.
 
-A line is a topic and a sentence. The verdicts (`cli.explanation_verdicts`) are the last ones: there
-a terminal stops, and they may point to what stands above them. A fault is told once. Shows no key,
-neither a secret of TSIG nor a certificate's. Called by `cli.explain`, which finds out;
-`cli.explanation_json` says the same to programs.
+A row is a topic and a sentence. The verdicts (`views.verdicts`) are the last ones: there a terminal
+stops, and they may point to what stands above them. A fault is told once. Shows no key, neither a
+secret of TSIG nor a certificate's. `explaining` finds out; called by `gateway explain`, whose
+`cli.explanation_json` says the same to programs, and by the page.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.access.foresight import NO_TIME
 from gateway.certificates.ledger import Granted
-from gateway.cli import explanation_verdicts, issuances
 from gateway.contract.addresses import Address, first_unicast, parse_prefix
 from gateway.dns.health import CLOCKS_AGREE_SECONDS
 from gateway.dns.marker import Markers
 from gateway.dns.situation import Presence
+from gateway.views import issuances, verdicts
+from gateway.views.times import time_and_age
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from gateway.access.foresight import Asker, Coverage, Foreseen
     from gateway.certificates.ledger import Held
     from gateway.certificates.outlook import Outlook
-    from gateway.config import Settings
     from gateway.contract import DnsRecord
     from gateway.contract.names import Hostname
     from gateway.dns.situation import (
@@ -66,7 +66,9 @@ class Fault:
 class Explanation:
     """All that was found out. `zones`: every one that matches, the one that holds the name first.
 
-    `authorities`: what each one's ledger would say to an order.
+    `authorities`: what each one's ledger would say to an order. `authority_names` are what people
+    call the authorities, by directory URL, `zone_names` the configured zones. `unreadable`: a
+    sentence for each client that can't be read, and was left out.
     """
 
     hostname: Hostname
@@ -82,8 +84,10 @@ class Explanation:
     record: DnsRecord
     sync: Foreseen
     certificate: Foreseen
-    settings: Settings
+    authority_names: Mapping[str, str]
+    zone_names: tuple[str, ...]
     now_ms: int
+    unreadable: tuple[str, ...] = ()
 
     @property
     def says_anything(self) -> bool:
@@ -102,16 +106,23 @@ def first_allowed(prefixes: Iterable[str]) -> str:
 
 
 def lines(found: Explanation) -> Iterator[str]:
-    """What a person reads: a topic is named once, before its first line, and a fault told once."""
-    before, faults = "", _faults(found)
+    """What a person reads on a terminal: a topic is named once, before its first line."""
+    before = ""
+    for topic, text in rows(found):
+        yield f"{'' if topic == before else topic:<12} {text}".rstrip()
+        before = topic
+
+
+def rows(found: Explanation) -> Iterator[Row]:
+    """Topics and sentences, the verdicts last, after a row with neither. A fault is told once."""
+    faults = _faults(found)
     told: dict[str, str] = {}
     for topic, text in _rows(found):
         shown = text
         for fault in faults:
             if fault in shown and told.setdefault(fault, topic) != topic:
                 shown = _pointing(shown, fault, told[fault])
-        yield f"{'' if topic == before else topic:<12} {shown}".rstrip()
-        before = topic
+        yield topic, shown
 
 
 def _faults(found: Explanation) -> tuple[str, ...]:
@@ -146,12 +157,12 @@ def _rows(found: Explanation) -> Iterator[Row]:
     if not found.authorities:
         yield "authority", "none is configured: certificates are off"
     yield "", ""
-    yield from explanation_verdicts.rows(found)
+    yield from verdicts.rows(found)
 
 
 def _zone_rows(found: Explanation) -> Iterator[Row]:
     if not found.zones:
-        names = ", ".join(zone.name for zone in found.settings.zones) or "none"
+        names = ", ".join(found.zone_names) or "none"
         yield "zone", f"no configured zone holds the hostname; configured: {names}"
         return
     zone, *shorter = found.zones
@@ -263,7 +274,7 @@ def _holder_rows(found: Explanation) -> Iterator[Row]:
         return
     claim = document.claim
     if claim is not None:
-        since = issuances.time_and_age(claim["sinceMs"], found.now_ms)
+        since = time_and_age(claim["sinceMs"], found.now_ms)
         note = f": {claim['note']}" if claim["note"] else ""
         yield "claim", f"an operator's, since {since}{note}"
     holder = document.holder
@@ -273,7 +284,7 @@ def _holder_rows(found: Explanation) -> Iterator[Row]:
         how = "published" if record["published"] else "about to be published"
         yield "record", f"{record['type']} {record['value']}, TTL {record['ttl']}, {how}"
     if found.outlook is not None:
-        names = found.settings.authority_names
+        names = found.authority_names
         for label, text in issuances.rows(found.outlook, names, found.now_ms):
             if label not in {"hostname", "held by"}:
                 yield label, text

@@ -1,0 +1,265 @@
+"""What an operator does to one hostname by hand: try it again, release, withdraw, claim.
+
+The same for the command line and the page. Each does what a client's own call would, or makes an
+issuance due; each is told in the audit trail as whoever acts in the context, refused ones too.
+Whose a hostname is, is said by whoever asks: what another has come to hold meanwhile is not
+touched. Must not: print, or know a terminal or a browser.
+
+Built by `gateway.interventions`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from gateway.certificates import deeds as certificate_deeds
+from gateway.certificates.agenda import certificate_of, issuance_of
+from gateway.certificates.leases import has_lapsed
+from gateway.certificates.retrying import Asked, Retried, RetryRefused, Standing, retry, standing
+from gateway.holdings import deeds
+from gateway.holdings.claims import ClaimRefused
+from gateway.holdings.own_certificate import THE_GATEWAY
+from gateway.holdings.records import require_readable
+from gateway.store.deeds import Action
+from gateway.store.documents import Holder
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from gateway.certificates.authorities import Authorities
+    from gateway.certificates.ledger import Held
+    from gateway.certificates.states import Issuance, StoredCertificate
+    from gateway.contract import SyncDnsRecordResponse
+    from gateway.contract.names import ClientId, Hostname
+    from gateway.dns.owner import Owner
+    from gateway.holdings.certificates import Certificates
+    from gateway.holdings.claims import Claim, Claims
+    from gateway.holdings.records import Records
+    from gateway.store.documents import Change, Document, Documents
+    from gateway.store.trail import Trail
+
+LOOK_SECONDS: Final = 0.1
+"""How often a retry is looked at while it is watched."""
+
+
+class DeedRefused(Exception):
+    """Why nothing was done: one sentence for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What has come of a retry so far, at `now_ms`. `worker` has it in its hands now."""
+
+    standing: Standing
+    issuance: Issuance | None
+    certificate: StoredCertificate | None
+    worker: str | None
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """`is_released`: there was something to release. `keeps_record`: its record is there still."""
+
+    owner: Owner
+    is_released: bool
+    keeps_record: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What came of it in the zone, as a client is answered; its certificate may be there still."""
+
+    owner: Owner
+    answer: SyncDnsRecordResponse
+    keeps_certificate: bool
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no record of the ownership is left in the zone."""
+        return self.answer.status == "managed-deleted"
+
+
+class OperatorDeeds:
+    """Every method raises `StoreUnavailable`, `Contended` and `Unreadable`.
+
+    `may_renew` says whether a holder may have a new order, `wake` tells this process's worker, if
+    it has one, of a client's hostname with new work.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        certificates: Certificates,
+        records: Records,
+        claims: Claims,
+        authorities: Authorities,
+        *,
+        may_renew: Callable[[Holder, Hostname], Awaitable[bool]],
+        wake: Callable[[Hostname, ClientId], None],
+        new_id: Callable[[], str],
+        now_ms: Callable[[], int],
+        trail: Trail,
+    ) -> None:
+        self._documents = documents
+        self._certificates = certificates
+        self._records = records
+        self._claims = claims
+        self._authorities = authorities
+        self._may_renew = may_renew
+        self._wake = wake
+        self._new_id = new_id
+        self._now_ms = now_ms
+        self._trail = trail
+
+    async def retry(self, hostname: Hostname, *, renews: bool = False) -> Retried:
+        """Have an issuance that waits or failed, or a renewal that is due, tried now; repeatable.
+
+        `renews`: a certificate at rest is renewed though its time has not come. Returns when it is
+        due, not when it is done.
+
+        Raises:
+            DeedRefused: nothing rests there, or what rests is held by what the CA has said.
+        """
+        if len(self._authorities) == 0:
+            self._refuse(
+                Action.CERTIFICATE_RETRY, hostname, "No certificate authority is configured."
+            )
+        holder = (await self._documents.read(hostname)).holder
+        is_allowed = holder is not None and await self._may_renew(holder, hostname)
+        asked = Asked(
+            now_ms=self._now_ms(),
+            renews=renews,
+            issuance_id=self._new_id(),
+            allowed=holder if is_allowed else None,
+            holds=await self._holds_on(hostname),
+        )
+        done: list[Retried] = []
+
+        def decide(document: Document) -> Change:
+            require_readable(document)
+            change, retried = retry(document, asked)
+            done[:] = [retried]
+            return change
+
+        try:
+            await self._documents.change(hostname, decide)
+        except RetryRefused as refused:
+            self._refuse(Action.CERTIFICATE_RETRY, hostname, str(refused))
+        (retried,) = done
+        self._trail.note(certificate_deeds.of_retry(retried))
+        self._wake(hostname, retried.holder.client_id)
+        return retried
+
+    async def watch(self, retried: Retried, seconds: float) -> Watched:
+        """What comes of a retry: once it is settled, or after so many seconds as it stands then.
+
+        A pause that is over by then is waited for.
+        """
+        end_ms = self._now_ms() + int(seconds * 1000)
+        while True:
+            document = await self._documents.read(retried.hostname)
+            require_readable(document)
+            seen = _watched(document, retried, self._now_ms())
+            if seen.now_ms >= end_ms or _is_settled(seen, end_ms):
+                return seen
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def release(self, owner: Owner) -> Released:
+        """Give up an ownership's certificate, its key and any issuance, as its client does.
+
+        Repeatable.
+
+        Raises:
+            DeedRefused: another ownership holds the hostname, or the gateway itself.
+        """
+        document = await self._held(owner, Action.CERTIFICATE_RELEASE)
+        answer = await self._certificates.release(owner)
+        return Released(owner, answer.status == "released", document.record is not None)
+
+    async def withdraw(self, owner: Owner) -> Withdrawn:
+        """Withdraw an ownership's record, as its client does; repeatable.
+
+        Where nobody holds the hostname, the zone is asked all the same: it may carry the
+        ownership's record though Redis knows of none.
+
+        Raises:
+            DeedRefused: another ownership holds the hostname, or the gateway itself.
+            Overloaded: this process can't ask the zone.
+        """
+        document = await self._held(owner, Action.RECORD_SYNC)
+        answer = await self._records.withdraw(owner)
+        keeps = document.certificate is not None or document.issuance is not None
+        return Withdrawn(owner, answer, keeps)
+
+    async def claim(self, hostname: Hostname, note: str = "") -> Claim:
+        """Hold a hostname against every client, or change the claim's note; repeatable.
+
+        Raises:
+            DeedRefused: a client holds the hostname.
+        """
+        try:
+            return await self._claims.add(hostname, note)
+        except ClaimRefused as refused:
+            raise DeedRefused(f"{refused}.") from None
+
+    async def unclaim(self, hostname: Hostname) -> bool:
+        """Take a claim back; False when there was none."""
+        return await self._claims.remove(hostname)
+
+    async def _held(self, owner: Owner, action: Action) -> Document:
+        """The document, which nobody holds but the ownership. Who holds it later is seen later."""
+        document = await self._documents.read(owner.hostname)
+        refusal = why_not(document, owner)
+        if refusal is not None:
+            self._refuse(action, owner.hostname, refusal)
+        return document
+
+    async def _holds_on(self, hostname: Hostname) -> dict[str, Held]:
+        """What the ledgers hold of a hostname beside their figures, by directory URL."""
+        found = {
+            each.directory_url: await each.ledger.holds_on(hostname) for each in self._authorities
+        }
+        return {url: held for url, held in found.items() if held is not None}
+
+    def _refuse(self, action: Action, hostname: Hostname, why: str) -> NoReturn:
+        self._trail.note(deeds.of_refused_command(action, hostname, why))
+        raise DeedRefused(why)
+
+
+def why_not(document: Document, owner: Owner) -> str | None:
+    """Why nothing of an ownership is given up at a hostname: another holds it. Pure."""
+    holder = document.holder
+    if holder == THE_GATEWAY:
+        return (
+            f"{document.hostname} is the gateway's own: `gateway holdings give-up"
+            f" {document.hostname}` gives it up once it is http.tls_hostname no more."
+        )
+    if holder is None or holder == Holder(owner.client_id, owner.app_id):
+        return None
+    return (
+        f"{document.hostname} is held by {holder.client_id} for {holder.app_id}, not by"
+        f" {owner.client_id} for {owner.app_id}."
+    )
+
+
+def _watched(document: Document, retried: Retried, now_ms: int) -> Watched:
+    lease = document.lease
+    worker = None if lease is None or has_lapsed(lease, now_ms) else lease.worker
+    return Watched(
+        standing(document, retried, now_ms),
+        issuance_of(document),
+        certificate_of(document),
+        worker,
+        now_ms,
+    )
+
+
+def _is_settled(seen: Watched, end_ms: int) -> bool:
+    if seen.standing in {Standing.ISSUED, Standing.GONE}:
+        return True
+    if not seen.standing.is_refusal or seen.issuance is None:
+        return False
+    return seen.issuance.due_at_ms >= end_ms

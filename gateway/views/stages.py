@@ -1,0 +1,94 @@
+"""The stages of an issuance, each with when it was reached: pure, for a person to read.
+
+A stage is a state of the smooth way (`certificates.states`). Where an issuance waits or failed, the
+stage that it came to is the one that is marked. Called by `views.hostname`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from gateway.certificates.states import State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gateway.certificates.states import Issuance
+
+STAGES: Final[Mapping[State, str]] = {
+    State.REQUESTED: "requested",
+    State.ORDERED: "ordered at the authority",
+    State.PUBLISHED: "challenge published",
+    State.PROPAGATED: "challenge on all name servers",
+    State.VALIDATING: "validated by the authority",
+    State.READY: "order ready",
+    State.FINALIZING: "CSR sent",
+    State.ISSUED: "issued",
+}
+"""Every stage in its order, in words."""
+
+
+class Status(StrEnum):
+    """What has become of a stage. `SKIPPED`: there was no need of it, as of a second validation."""
+
+    PASSED = "passed"
+    SKIPPED = "skipped"
+    CURRENT = "current"
+    WAITING = "waiting"
+    FAILED = "failed"
+    TO_COME = "to-come"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage. `at_ms`: when it was first entered, epoch milliseconds, where that is known."""
+
+    state: State
+    words: str
+    status: Status
+    at_ms: int | None = None
+
+
+def stages_of(issuance: Issuance) -> tuple[Stage, ...]:
+    """The stages of the present attempt."""
+    passed, marked = issuance.passed_ms, _marked(issuance)
+    status = {State.WAITING: Status.WAITING, State.FAILED: Status.FAILED}.get(
+        issuance.state, Status.CURRENT
+    )
+    return _stages(passed, marked, status)
+
+
+def stages_passed(passed_ms: Mapping[str, int]) -> tuple[Stage, ...]:
+    """The stages of an issuance that is over; none where no time is known."""
+    return _stages(passed_ms, State.ISSUED, Status.PASSED) if passed_ms else ()
+
+
+def _marked(issuance: Issuance) -> State:
+    if issuance.state is State.WAITING:
+        return issuance.resume or State.REQUESTED
+    if issuance.state is State.FAILED:
+        reached = [state for state in STAGES if state.value in issuance.passed_ms]
+        return reached[-1] if reached else State.REQUESTED
+    return issuance.state
+
+
+def _stages(
+    passed_ms: Mapping[str, int], marked: State, status_of_marked: Status
+) -> tuple[Stage, ...]:
+    order: Sequence[State] = list(STAGES)
+    place = order.index(marked)
+    # A release that kept no times leaves out that of the request too.
+    all_are_known = State.REQUESTED.value in passed_ms
+    stages = []
+    for number, (state, words) in enumerate(STAGES.items()):
+        at_ms = passed_ms.get(state.value) if number <= place else None
+        if number > place:
+            status = Status.TO_COME
+        elif number == place:
+            status = status_of_marked
+        else:
+            status = Status.SKIPPED if at_ms is None and all_are_known else Status.PASSED
+        stages.append(Stage(state, words, status, at_ms))
+    return tuple(stages)

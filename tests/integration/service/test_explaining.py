@@ -1,0 +1,223 @@
+"""Explaining within a process that serves: on its Redis, in time, and leaving nothing behind."""
+
+import asyncio
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import redis
+
+import gateway
+from gateway.access.foresight import NO_TIME, UNKNOWN
+from gateway.cli import explanation_json
+from gateway.config import Settings, load_settings
+from gateway.contract.names import Hostname
+from gateway.dns.situation import Presence
+from gateway.explaining import AT_ONCE, Explaining, NotExplained, Question, explained
+from gateway.store.documents import Document
+from gateway.views import explanation
+from gateway.views.explanation import Fault
+from gateway.wiring import open_redis
+from tests.integration.dns.lines import delaying, line
+from tests.integration.dns.servers import black_hole
+from tests.integration.service.calling import Ownership, World
+from tests.integration.service.fates import ADDRESS
+from tests.integration.service.test_explain import changed_config, in_one
+from tests.lab.lab import Lab
+from tests.lab.process import read_until
+
+GATEWAY = Path(gateway.__file__).parent
+
+
+def settings_of(lab: Lab, folder: Path, *changes: tuple[str, str]) -> Settings:
+    """The lab's settings with other words in their file."""
+    return load_settings(changed_config(lab, folder, *changes), {})
+
+
+def plain(lab: Lab) -> Explaining:
+    return Explaining(load_settings(lab.config.config_file, {}), lab.redis.url)
+
+
+def fresh_question(world: World) -> Question:
+    return Question(Hostname(world.ownership().hostname))
+
+
+def connections(url: str) -> int:
+    with redis.Redis.from_url(url) as connection:
+        return len(connection.client_list())
+
+
+def under_way() -> list[str]:
+    """What of the gateway runs in this loop, beside the test."""
+    running = (task.get_coro() for task in asyncio.all_tasks())
+    return [
+        coroutine.__qualname__
+        for coroutine in running
+        if inspect.iscoroutine(coroutine) and GATEWAY in Path(coroutine.cr_code.co_filename).parents
+    ]
+
+
+async def until_no_more_than(count: int, url: str) -> None:
+    async def seen() -> int:
+        return connections(url)
+
+    await read_until(seen, lambda now: now <= count)
+
+
+async def test_holding_is_explained_as_the_command_does(service_lab: Lab, mine: Ownership) -> None:
+    mine.publish(ADDRESS)
+    found = await plain(service_lab).explain(Question(Hostname(mine.hostname)))
+    assert isinstance(found.document, Document)
+    assert found.document.record is not None
+    assert found.document.record["value"] == ADDRESS
+    assert found.sync.status == "managed-unchanged"
+
+
+async def test_nothing_is_left_behind_of_many_explanations(service_lab: Lab, world: World) -> None:
+    before, explaining = connections(service_lab.redis.url), plain(service_lab)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(2 * AT_ONCE):
+            group.create_task(explaining.explain(fresh_question(world), 60.0))
+    assert under_way() == []
+    await until_no_more_than(before, service_lab.redis.url)
+
+
+async def test_visitor_who_goes_away_leaves_nothing_behind(
+    service_lab: Lab, world: World, tmp_path: Path
+) -> None:
+    before = connections(service_lab.redis.url)
+    async with black_hole() as deaf:
+        behind = ("{}:{}".format(*service_lab.bind.primary), str(deaf))
+        settings = settings_of(service_lab, tmp_path, behind)
+        explaining = Explaining(settings, service_lab.redis.url)
+        visit = asyncio.create_task(explaining.explain(fresh_question(world)))
+
+        async def opened() -> int:
+            return connections(service_lab.redis.url)
+
+        await read_until(opened, lambda count: count > before)
+        visit.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await visit
+    assert under_way() == []
+    await until_no_more_than(before, service_lab.redis.url)
+    found = await Explaining(settings, service_lab.redis.url).explain(fresh_question(world))
+    assert isinstance(found.document, Document)
+
+
+async def test_embedded_redis_of_the_process_is_used_and_none_is_started(
+    service_lab: Lab, world: World, tmp_path: Path
+) -> None:
+    folder = tmp_path / "state"
+    settings = settings_of(
+        service_lab,
+        tmp_path,
+        (f'"{service_lab.redis.url}"', '"embedded"'),
+        (f'state_dir = "{service_lab.config.state_folder}"', f'state_dir = "{folder}"'),
+    )
+    async with open_redis(settings, serves=True) as url:
+        pid, idle = (folder / "redis" / "redis.pid").read_text(), under_way()
+        before = connections(url)
+        found = await Explaining(settings, url).explain(fresh_question(world))
+        assert isinstance(found.document, Document)
+        assert found.asker.is_real is False
+        assert (folder / "redis" / "redis.pid").read_text() == pid
+        assert under_way() == idle
+        await until_no_more_than(before, url)
+    gone = await Explaining(settings, url).explain(fresh_question(world))
+    assert gone.document == Fault("Redis cannot be reached.")
+
+
+@pytest.fixture
+def explaining_behind(service_lab: Lab, tmp_path: Path) -> Callable[[object], Explaining]:
+    """Of a gateway whose zones' primary is elsewhere."""
+
+    def at(primary: object) -> Explaining:
+        behind = ("{}:{}".format(*service_lab.bind.primary), str(primary))
+        return Explaining(settings_of(service_lab, tmp_path, behind), service_lab.redis.url)
+
+    return at
+
+
+async def test_zone_that_hangs_is_told_within_the_limit(
+    world: World, explaining_behind: Callable[[object], Explaining]
+) -> None:
+    async with black_hole() as deaf, asyncio.timeout(5.0):
+        found = await explaining_behind(deaf).explain(fresh_question(world), 2.0)
+    assert isinstance(found.document, Document)
+    assert found.name is not None
+    assert found.name.presence is Presence.UNKNOWN
+
+
+async def test_one_more_than_are_explained_at_once_is_told_so_or_waits(
+    world: World, explaining_behind: Callable[[object], Explaining]
+) -> None:
+    async with black_hole() as deaf:
+        explaining = explaining_behind(deaf)
+        limits = (*(3.0,) * AT_ONCE, 1.0, 8.0)
+        *_, refused, waited = await asyncio.gather(
+            *(explaining.explain(fresh_question(world), limit) for limit in limits),
+            return_exceptions=True,
+        )
+    assert isinstance(refused, NotExplained)
+    assert str(refused).startswith("2 others are being explained just now")
+    assert not isinstance(waited, BaseException)
+    assert isinstance(waited.document, Document)
+
+
+async def test_redis_that_hangs_is_a_sentence_in_its_place(service_lab: Lab, world: World) -> None:
+    settings = load_settings(service_lab.config.config_file, {})
+    async with black_hole() as deaf, asyncio.timeout(12.0):
+        found = await Explaining(settings, f"redis://{deaf}/0").explain(fresh_question(world))
+    assert isinstance(found.document, Fault)
+    assert found.name is not None
+    assert found.name.presence is Presence.ABSENT
+
+
+async def test_keyring_that_cannot_be_used_is_told(
+    service_lab: Lab, world: World, tmp_path: Path
+) -> None:
+    keyring = tmp_path / "keyring"
+    settings = settings_of(service_lab, tmp_path).model_copy(update={"keyring_file": keyring})
+    with pytest.raises(NotExplained, match=r"The keyring can.t be used: .*keyring"):
+        await Explaining(settings, service_lab.redis.url).explain(fresh_question(world))
+    keyring.write_text("lab-1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n")
+    keyring.chmod(0o600)
+    with pytest.raises(NotExplained, match="does not hold the key"):
+        await Explaining(settings, service_lab.redis.url).explain(fresh_question(world))
+
+
+async def test_each_part_that_no_time_is_left_for_says_so_in_its_place(
+    service_lab: Lab, world: World
+) -> None:
+    settings = load_settings(service_lab.config.config_file, {})
+    question = fresh_question(world)
+    found = await explained(settings, question, limit_seconds=0.0)
+    assert (found.document, found.coverage) == (Fault(NO_TIME), Fault(NO_TIME))
+    assert list(found.authorities.values()) == [Fault(NO_TIME)]
+    assert (found.sync.status, found.certificate.status) == (UNKNOWN, UNKNOWN)
+    text = in_one(explanation.lines(found))
+    no_time = r"No time was left to ask the DNS server .*"
+    assert re.search(rf"\nprimary {no_time}\nservers not known \(see primary\)\n", text)
+    for topic in ("holder", "policy", "authority 127.0.0.1:"):
+        assert f"\n{topic} not known: {NO_TIME}\n" in text
+    assert f"would answer\nnot known: {NO_TIME}\n" in text
+    assert text.endswith(f"a request would answer not known: {NO_TIME}")
+
+
+async def test_answers_that_come_after_the_end_are_not_waited_for(
+    service_lab: Lab, world: World, tmp_path: Path
+) -> None:
+    """Each answer comes early enough for its question, and too late for the explanation."""
+    question = fresh_question(world)
+    late = delaying(1.0)
+    async with line(service_lab.bind.primary, udp=late, tcp=late) as slow:
+        behind = ("{}:{}".format(*service_lab.bind.primary), str(slow))
+        settings = settings_of(service_lab, tmp_path, behind)
+        found = await explained(settings, question, limit_seconds=0.6)
+    view = explanation_json.view(found)
+    assert [each["ok"] for each in view["zone"]["primaries"]] == [False]
+    assert (view["name"]["state"], view["challenge"]["target"]) == ("unknown", None)
+    assert (found.sync.status, found.certificate.status) == (UNKNOWN, UNKNOWN)

@@ -1,0 +1,153 @@
+"""`gateway issuances retry`: a renewal that fails is tried again once its cause is gone."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from subprocess import CompletedProcess
+from typing import Any
+
+from tests.integration.dns.hand import Hand
+from tests.integration.service.calling import PROVISION, Ownership, World
+from tests.integration.service.inside import orders_placed, resting_while_published, stored
+from tests.integration.service.test_commands import gateway
+from tests.integration.service.trailing import told_of, who
+from tests.lab.lab import Lab
+from tests.lab.process import wait_until
+
+LONG = "30"
+
+
+def retry(lab: Lab, hostname: str, *more: str, wait: str = LONG) -> CompletedProcess[str]:
+    return gateway(lab, "issuances", "retry", hostname, "--wait", wait, *more)
+
+
+def serial(lab: Lab, mine: Ownership) -> str:
+    certificate: dict[str, Any] = json.loads(stored(lab, mine.hostname)["certificate"])
+    return str(certificate["serial"])
+
+
+def at_rest(lab: Lab, mine: Ownership) -> Ownership:
+    """An ownership with a certificate that nobody is busy with."""
+    mine.certificate()
+    wait_until(
+        lambda: not stored(lab, mine.hostname).keys() & {"issuance", "debts", "lease"},
+        f"{mine.hostname} is at rest",
+    )
+    return mine
+
+
+@contextmanager
+def delegated_away(hand: Hand, hostname: str) -> Iterator[None]:
+    """A name whose challenge has no place in the zone meanwhile."""
+    hand.add(f"{hostname} 300 NS ns.elsewhere.invalid.")
+    try:
+        yield
+    finally:
+        hand.update(f"delete {hostname} NS")
+
+
+def test_failed_issuance_is_issued_at_once_when_its_cause_is_gone(
+    service_lab: Lab, hand: Hand, mine: Ownership
+) -> None:
+    at_rest(service_lab, mine)
+    former = serial(service_lab, mine)
+    with delegated_away(hand, mine.hostname):
+        failed = retry(service_lab, mine.hostname, "--renew")
+        assert failed.stdout == f"{mine.hostname} is renewed now, with a new key.\n"
+        assert failed.returncode == 1
+        assert f"{mine.hostname} failed (zone-unavailable): " in failed.stderr
+        assert "It is tried again at 20" in failed.stderr
+    done = retry(service_lab, mine.hostname)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first == f"{mine.hostname} looks for an authority that has room for an order now."
+    assert second.startswith(f"{mine.hostname} has its certificate: serial ")
+    assert serial(service_lab, mine) != former
+    assert mine.get()["status"] == "ready"
+
+
+def test_retry_is_told_in_the_trail_as_the_operators(
+    service_lab: Lab, hand: Hand, mine: Ownership
+) -> None:
+    client_id, _ = who(mine.caller)
+    at_rest(service_lab, mine)
+    refused = retry(service_lab, mine.hostname)
+    assert refused.returncode == 1
+    assert "with --renew it is renewed now." in refused.stderr
+    with delegated_away(hand, mine.hostname):
+        retry(service_lab, mine.hostname, "--renew")
+    retry(service_lab, mine.hostname)
+    entries = told_of(
+        service_lab,
+        mine.hostname,
+        ("certificate-retry", "refused"),
+        ("certificate-retry", "renewal"),
+        ("certificate-retry", "anew"),
+        ("certificate-request", "begun"),
+        ("certificate-issued", "issued"),
+        ("key-handed-out", "ready"),
+        ("certificate-failed", "zone-unavailable"),
+        ("certificate-renewed", "issued"),
+    )
+    refusal, renewal, anew = entries[:3]
+    assert {entry["who"] for entry in entries[:3]} == {"operator"}
+    assert "--renew" in refusal["detail"]
+    assert (renewal["clientId"], renewal["appId"]) == (client_id, mine.app_id)
+    assert anew["before"].startswith("failed: ")
+    assert anew["detail"] == renewal["detail"]
+
+
+def test_two_retries_at_once_place_one_order(service_lab: Lab, mine: Ownership) -> None:
+    at_rest(service_lab, mine)
+    before = orders_placed(service_lab)
+    with ThreadPoolExecutor(2) as threads:
+        both = list(
+            threads.map(lambda _: retry(service_lab, mine.hostname, "--renew", "--json"), "ab")
+        )
+    done = [json.loads(each.stdout) for each in both if each.returncode == 0]
+    refused = [each.stderr for each in both if each.returncode != 0]
+    assert [each["standing"] for each in done] == ["issued"] * len(done)
+    assert len(done) >= 1, refused
+    # The other came while the first was under way, or when all was done.
+    assert all("under way already" in each or "worked on by" in each for each in refused)
+    assert orders_placed(service_lab) == before + len(done)
+
+
+def test_what_is_under_way_is_left_to_its_worker(service_lab: Lab, mine: Ownership) -> None:
+    with resting_while_published(service_lab, mine):
+        refused = retry(service_lab, mine.hostname, "--renew")
+    assert refused.returncode == 1
+    assert ", in the state published" in refused.stderr
+    assert mine.certificate()
+
+
+def test_certificate_that_its_client_may_not_have_any_more_is_not_renewed(
+    service_lab: Lab, world: World, mine: Ownership
+) -> None:
+    client_id, _ = who(mine.caller)
+    at_rest(service_lab, mine)
+    world.admin.call(PROVISION, action="revoke", spec={"clientId": client_id})
+    refused = retry(service_lab, mine.hostname, "--renew")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"{client_id} may not have a certificate for {mine.hostname}")
+    assert "issuance" not in stored(service_lab, mine.hostname)
+
+
+def test_programs_are_told_what_came_of_it(service_lab: Lab, mine: Ownership) -> None:
+    client_id, _ = who(mine.caller)
+    at_rest(service_lab, mine)
+    told = json.loads(retry(service_lab, mine.hostname, "--renew", "--json").stdout)
+    assert (told["hostname"], told["clientId"], told["appId"]) == (
+        mine.hostname,
+        client_id,
+        mine.app_id,
+    )
+    assert (told["began"], told["standing"], told["state"]) == ("renewal", "issued", None)
+    assert told["serial"] == serial(service_lab, mine)
+
+
+def test_nothing_is_tried_where_nothing_is_known(service_lab: Lab) -> None:
+    refused = retry(service_lab, "unheard-of.example.test", "--renew")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == "Nothing is issued or under way for unheard-of.example.test.\n"
