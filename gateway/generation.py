@@ -22,6 +22,7 @@ from gateway.figures import look_after
 from gateway.http.app import build_app
 from gateway.http.entrance import Entrance
 from gateway.http.health import HealthPages, Monitor
+from gateway.operating import page_routes
 from gateway.probes import parts_of
 from gateway.wiring import open_gateway
 
@@ -177,7 +178,9 @@ class Generation:
         async with open_gateway(
             self.settings, works=self._works, redis_url=self._redis_url
         ) as gateway:
-            self._parts = parts = _Parts.begin(gateway, self.settings, self._listener, self._former)
+            self._parts = parts = _Parts.begin(
+                gateway, self.settings, self._redis_url, self._listener, self._former
+            )
             self._former = None
             for task in parts.tasks:
                 task.add_done_callback(self._note_end)
@@ -213,6 +216,7 @@ class _Parts:
         cls,
         gateway: Gateway,
         settings: Settings,
+        redis_url: str,
         listener: Listener | None,
         former: Monitor | None,
     ) -> _Parts:
@@ -220,15 +224,20 @@ class _Parts:
         entrance = Entrance(build_bounds(settings)) if listener is None else listener.entrance
         monitor = Monitor([*parts_of(gateway), *shown], gateway.clock.now_ms, former)
         beside = {"monitor": monitor.run()}
-        if settings.metrics.listen is not None:
+        if _shows_figures(settings, listener):
             beside["figures"] = look_after(gateway, settings)
         if listener is not None:
             beside["tls"] = listener.keep_identity(gateway)
         worker = gateway.worker
+        page = (
+            []
+            if listener is None
+            else page_routes(gateway, settings, redis_url, entrance, lambda: monitor)
+        )
         return cls(
             gateway,
             monitor,
-            build_app(gateway.calls, HealthPages(lambda: monitor), entrance),
+            build_app(gateway.calls, HealthPages(lambda: monitor), entrance, page),
             None if worker is None else asyncio.create_task(worker.run(), name="worker"),
             tuple(asyncio.create_task(each, name=name) for name, each in beside.items()),
         )
@@ -237,3 +246,9 @@ class _Parts:
     def tasks(self) -> tuple[asyncio.Task[None], ...]:
         """All that runs beside calls."""
         return self.watching if self.worker is None else (self.worker, *self.watching)
+
+
+def _shows_figures(settings: Settings, listener: Listener | None) -> bool:
+    """Whether something in this process shows what the census counts."""
+    has_page = listener is not None and settings.page_is_on
+    return settings.metrics.listen is not None or has_page

@@ -1,9 +1,10 @@
 """The ASGI application: which path goes where, and what every response says.
 
-It never redirects. `RESPONSE_HEADERS` belong on every response there is, the server's own refusals
-included, so whoever runs the application hands them to the server: the ecosystem's client keeps
-the last body of a URL and, when a connection fails, answers it to another call (one caller's
-private key to another) unless it is told not to store.
+It never redirects, but for the operator's page, below its own path. `RESPONSE_HEADERS` belong on
+every response there is, the server's own refusals included, so whoever runs the application hands
+them to the server: the ecosystem's client keeps the last body of a URL and, when a connection
+fails, answers it to another call (one caller's private key to another) unless it is told not to
+store.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from starlette.routing import Route, Router
 from gateway.http.typedrequest import TypedRequestEndpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -29,8 +32,10 @@ RESPONSE_HEADERS: Final = (("Cache-Control", "no-store"),)
 _CALLS_PATH: Final = "/typedrequest"
 
 
-def build_app(calls: Answers, health: HealthPages, entrance: Entrance) -> Starlette:
-    """The application over its parts."""
+def build_app(
+    calls: Answers, health: HealthPages, entrance: Entrance, page: Sequence[Route] = ()
+) -> Starlette:
+    """The application over its parts; `page` are the routes of the operator's page, if it is on."""
     endpoint = TypedRequestEndpoint(calls, entrance)
 
     async def typedrequest(request: Request) -> Response:
@@ -46,6 +51,7 @@ def build_app(calls: Answers, health: HealthPages, entrance: Entrance) -> Starle
         routes=[
             Route(_CALLS_PATH, typedrequest, methods=["POST"]),
             *health.routes(),
+            *page,
         ],
         exception_handlers={404: _not_found, 405: not_allowed},
     )

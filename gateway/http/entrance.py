@@ -103,6 +103,14 @@ class Entrance:
             _log.warning("a proxy that is not in http.trusted_proxies", remote=address)
         return address
 
+    def is_encrypted(self, request: Request) -> bool:
+        """Whether TLS ends here or at a trusted proxy, as far as is known here."""
+        if request.scope["scheme"] == "https":
+            return True
+        peer = None if request.client is None else request.client.host
+        told = request.headers.getlist(remote.SCHEME_HEADER)
+        return remote.is_told_encrypted(peer, told, self._trusted_proxies)
+
     def is_shut_out(self, address: str) -> bool:
         """Whether only known tokens pass from an address; it is as `remote_of` answers it."""
         return self._flood.wait_ms(remote.subscriber_of(address)) > 0
@@ -121,6 +129,11 @@ class Entrance:
         if voucher is None:
             raise await self._refusal(address)
         return voucher
+
+    async def demand_known(self, address: str, digest: str) -> None:
+        """Raises `ShutOut` from an address that is shut out, unless this token was right lately."""
+        if self.is_shut_out(address) and not self._flood.is_known(digest):
+            raise await self._refusal(address)
 
     async def demand_own(self, address: str, digest: str | None, voucher: str) -> None:
         """Raises `ShutOut` where what vouched for a call is not the token it is made with."""

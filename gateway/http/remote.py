@@ -22,6 +22,7 @@ UNKNOWN: Final = "unknown"
 """The address of a peer that has none: it came through a socket of another kind."""
 
 HEADER: Final = "x-forwarded-for"
+SCHEME_HEADER: Final = "x-forwarded-proto"
 
 _MOST_HOPS: Final = 16
 _LONGEST_ENTRY: Final = 64
@@ -46,6 +47,20 @@ def remote_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Netw
             break
         found = before
     return str(found)
+
+
+def is_told_encrypted(
+    peer: str | None, forwarded_scheme: Sequence[str], trusted: Sequence[Network]
+) -> bool:
+    """Whether a trusted proxy says that its caller came by TLS.
+
+    `peer` and `trusted` are as for `remote_of`, `forwarded_scheme` the values of all
+    `X-Forwarded-Proto` headers: what the proxy itself wrote is the last of the last one.
+    """
+    found = None if peer is None else _address(peer)
+    if found is None or not forwarded_scheme or not _is_trusted(found, trusted):
+        return False
+    return forwarded_scheme[-1].rpartition(",")[2].strip().lower() == "https"
 
 
 def subscriber_of(remote: str) -> str:

@@ -21,13 +21,14 @@ LIMIT_SECONDS = 60.0
 
 # As distributions and as modules are named.
 SERVER_DISTRIBUTIONS = frozenset(
-    {"acme", "dnspython", "hiredis", "httptools", "josepy", "publicsuffixlist", "pydantic-settings"}
-    | {"pyopenssl", "python-dotenv", "redis", "requests", "starlette", "urllib3", "uvicorn"}
-    | {"uvloop"}
+    {"acme", "dnspython", "hiredis", "httptools", "jinja2", "josepy", "markupsafe", "pyopenssl"}
+    | {"publicsuffixlist", "pydantic-settings", "python-dotenv", "redis", "requests", "starlette"}
+    | {"urllib3", "uvicorn", "uvloop"}
 )
 SERVER_MODULES = frozenset(
-    {"OpenSSL", "acme", "dns", "dotenv", "hiredis", "httptools", "josepy", "publicsuffixlist"}
-    | {"pydantic_settings", "redis", "requests", "starlette", "urllib3", "uvicorn", "uvloop"}
+    {"OpenSSL", "acme", "dns", "dotenv", "hiredis", "httptools", "jinja2", "josepy", "markupsafe"}
+    | {"publicsuffixlist", "pydantic_settings", "redis", "requests", "starlette", "urllib3"}
+    | {"uvicorn", "uvloop"}
 )
 
 _LISTING = """

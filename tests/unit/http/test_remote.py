@@ -5,7 +5,7 @@ import ipaddress
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from gateway.http.remote import UNKNOWN, remote_of, subscriber_of
+from gateway.http.remote import UNKNOWN, is_told_encrypted, remote_of, subscriber_of
 
 PROXIES = [ipaddress.ip_network(each) for each in ("10.0.0.0/8", "2001:db8:ffff::/48")]
 GARBAGE = st.lists(st.text(st.characters(codec="latin-1"), max_size=80), max_size=5)
@@ -79,3 +79,23 @@ def test_header_of_thousands_of_proxies_is_read_to_a_bound_only() -> None:
 )
 def test_whole_network_of_an_ipv6_subscriber_counts_as_one(remote: str, subscriber: str) -> None:
     assert subscriber_of(remote) == subscriber
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "is_encrypted"),
+    [
+        ("10.0.0.1", ["https"], True),
+        ("10.0.0.1", ["http", "HTTPS "], True),
+        ("10.0.0.1", ["http, https"], True),
+        ("10.0.0.1", ["https, http"], False),
+        ("10.0.0.1", ["https", "http"], False),
+        ("10.0.0.1", [], False),
+        ("192.0.2.1", ["https"], False),
+        (None, ["https"], False),
+        ("/run/gateway.sock", ["https"], False),
+    ],
+)
+def test_tls_counts_where_a_trusted_proxy_says_so_last(
+    peer: str | None, forwarded: list[str], is_encrypted: bool
+) -> None:
+    assert is_told_encrypted(peer, forwarded, PROXIES) is is_encrypted

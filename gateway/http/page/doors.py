@@ -1,0 +1,151 @@
+"""The door of each URL below `/operator`: what is the same for all of them, logged in or not.
+
+Responsible for a request's id, its bounds of time and of methods, faults as pages, the headers, and
+one log line each, which has the path as the routes write it and never what was asked for in a
+query. Must not: know sessions; `answering` and `login` do. Called by `frame`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from structlog.contextvars import bind_contextvars, clear_contextvars
+
+from gateway import measures
+from gateway.http.entrance import ShutOut
+from gateway.http.page.faults import KNOWN, PageFault, fault_of
+from gateway.http.page.headers import headers_for, is_poll
+from gateway.http.page.rendering import render
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.types import Receive, Scope, Send
+
+    from gateway.http.entrance import Entrance
+    from gateway.http.page.shapes import Visit
+
+BOUND_SECONDS: Final = 9.5
+"""How long a page may take in all, once what was sent has arrived."""
+
+REQUEST_ID_HEADER: Final = "X-Request-Id"
+_CUT_SHORT: Final = frozenset({408, 413})
+"""What is left of the body is not read then, so the connection cannot carry another request."""
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Arrival:
+    """One request at a door. `visit` is set once it is known whose it is."""
+
+    request: Request
+    remote: str
+    request_id: str
+    is_encrypted: bool
+    """Whether there is TLS between the browser and this machine, or a trusted proxy."""
+
+    visit: Visit | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    """What the answer says besides, such as a cookie."""
+
+    @property
+    def query(self) -> str:
+        """What was asked for behind the path, as it was sent: not by way of `Host`."""
+        sent: bytes = self.request.scope["query_string"]
+        return sent.decode("ascii", "replace")
+
+    @property
+    def is_post(self) -> bool:
+        """Whether a form was sent."""
+        return self.request.method == "POST"
+
+
+class Door:
+    """The ASGI application of one URL; it takes every method, and refuses all but its own."""
+
+    def __init__(
+        self,
+        name: str,
+        entrance: Entrance,
+        now_ms: Callable[[], int],
+        answer: Callable[[Arrival], Awaitable[Response]],
+        *,
+        takes_forms: bool = False,
+        is_told: bool = True,
+    ) -> None:
+        self._name = name
+        self._entrance = entrance
+        self._now_ms = now_ms
+        self._answer = answer
+        self._is_told = is_told
+        self._methods = ("GET", "HEAD", "POST") if takes_forms else ("GET", "HEAD")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        began, request_id = measures.moment(), secrets.token_hex(8)
+        request = Request(scope, receive)
+        clear_contextvars()
+        remote = self._entrance.remote_of(request)
+        bind_contextvars(request_id=request_id, remote=remote)
+        is_encrypted = self._entrance.is_encrypted(request)
+        arrival = Arrival(request, remote, request_id, is_encrypted)
+        response, is_told = await self._respond(arrival)
+        if is_told and self._is_told:
+            # What a browser asks for by itself, every second or so, is of no interest.
+            say = _log.debug if is_poll(request.headers) else _log.info
+            say(
+                "page answered",
+                page=self._name,
+                method=request.method if request.method in self._methods else "other",
+                status=response.status_code,
+                milliseconds=round((measures.moment() - began) * 1000, 1),
+            )
+        own_tls = scope["scheme"] == "https"
+        told = headers_for(has_own_tls=own_tls) | {REQUEST_ID_HEADER: request_id}
+        response.headers.update(told | arrival.headers)
+        await response(scope, receive, send)
+
+    async def _respond(self, arrival: Arrival) -> tuple[Response, bool]:
+        """The response, and whether it is worth a log line."""
+        try:
+            if arrival.request.method not in self._methods:
+                arrival.headers["Allow"] = ", ".join(self._methods)
+                raise PageFault(405, f"The method must be {' or '.join(self._methods)}.")
+            return await self._answer(arrival), True
+        except ShutOut as refusal:
+            return self._failed(arrival, fault_of(refusal)), False
+        except KNOWN as error:
+            _log.debug("page failed because", text=str(error))
+            return self._failed(arrival, fault_of(error)), True
+        except Exception:  # noqa: BLE001 (whatever fails, there is a page that says so)
+            incident_id = secrets.token_hex(6)
+            _log.exception("page broke", incident_id=incident_id, page=self._name)
+            sentence = f"The gateway has failed to make this page: incident {incident_id}."
+            return self._failed(arrival, PageFault(500, sentence)), True
+
+    def _failed(self, arrival: Arrival, fault: PageFault) -> Response:
+        if fault.status in _CUT_SHORT:
+            arrival.headers["Connection"] = "close"
+        if fault.retry_after_ms is not None:
+            arrival.headers["Retry-After"] = str(max(1, math.ceil(fault.retry_after_ms / 1000)))
+        context = {"visit": arrival.visit, "fault": fault, "now_ms": self._now_ms()}
+        return html("error.html", context, fault.status)
+
+
+def html(template: str, context: Mapping[str, object], status: int = 200) -> Response:
+    """A page as a response."""
+    return Response(render(template, context), status, media_type="text/html")
+
+
+async def within(seconds: float, answer: Awaitable[Response]) -> Response:
+    """The answer, if it comes in time; raises TimeoutError."""
+    async with asyncio.timeout(seconds):
+        return await answer

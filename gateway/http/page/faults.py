@@ -1,0 +1,52 @@
+"""What goes wrong, in the words of a page: a status and one sentence.
+
+Responsible for which errors of the layers below a page can tell, and how. Pure. Called by `frame`
+for a whole page, and by the pages for a part of one.
+"""
+
+from __future__ import annotations
+
+from gateway.access.clients import ClientUnreadable
+from gateway.contract import CallError, Overloaded, RequestInvalid, Unavailable
+from gateway.store.connection import StoreRefused, StoreUnavailable
+from gateway.store.documents import Contended, Unreadable
+
+
+class PageFault(Exception):
+    """A page ends with this status and this sentence; `retry_after_ms` where it may be repeated."""
+
+    def __init__(self, status: int, sentence: str, retry_after_ms: int | None = None) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+        self.retry_after_ms = retry_after_ms
+
+
+KNOWN = (
+    PageFault,
+    CallError,
+    StoreUnavailable,
+    StoreRefused,
+    Contended,
+    Unreadable,
+    ClientUnreadable,
+    TimeoutError,
+)
+"""The errors that `fault_of` has words for; whatever else is raised is a fault of the gateway."""
+
+
+def fault_of(error: Exception) -> PageFault:
+    """The words for one of `KNOWN`."""
+    if isinstance(error, PageFault):
+        return error
+    if isinstance(error, (Overloaded, Unavailable)):
+        return PageFault(503, error.text, error.retry_after_ms)
+    if isinstance(error, CallError):
+        return PageFault(422 if isinstance(error, RequestInvalid) else 409, error.text)
+    if isinstance(error, StoreUnavailable):
+        return PageFault(503, f"{error}: nothing can be shown or done without it.", 1_000)
+    if isinstance(error, Contended):
+        return PageFault(409, "Others changed it at the same time: do it again.", 1_000)
+    if isinstance(error, (StoreRefused, Unreadable, ClientUnreadable)):
+        return PageFault(500, f"{error}.")
+    return PageFault(503, "It took too long: something that it waits for hangs.", 1_000)

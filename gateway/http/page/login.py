@@ -1,0 +1,144 @@
+"""Logging in by the admin token, and out again.
+
+Responsible for the form that asks for the token, for the session that a right one begins, and for
+telling both, and every wrong one, to the log and the audit trail. A wrong token is counted as a
+refused call is, so whoever guesses is shut out as at `/typedrequest`; the token itself is compared
+and forgotten. Called by `frame`.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+import structlog
+
+from gateway.access.tokens import digest_of, parse_admin_token
+from gateway.contract import Unauthorized
+from gateway.http.page.answering import (
+    LOGIN_PATH,
+    demand_own_form,
+    demand_own_origin,
+    see_other,
+)
+from gateway.http.page.cookies import clear_cookie, session_id_in, set_cookie
+from gateway.http.page.doors import BOUND_SECONDS, html, within
+from gateway.http.page.fields import form_in, read_body, read_fields
+from gateway.http.page.sessions import name_of
+from gateway.http.page.shapes import PREFIX, actor_of
+from gateway.store.deeds import Action, Actor, Deed, Role, acting_as
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from gateway.http.entrance import Entrance
+    from gateway.http.page.doors import Arrival
+    from gateway.http.page.fields import Fields
+    from gateway.http.page.parts import FrameParts
+
+_WRONG: Final = "This is not the admin token of this gateway."
+_LONGEST_NEXT: Final = 1_024
+
+_log = structlog.get_logger(__name__)
+
+
+class Login:
+    """Answers `/operator/login` and `/operator/logout`."""
+
+    def __init__(self, parts: FrameParts, entrance: Entrance) -> None:
+        self._parts = parts
+        self._entrance = entrance
+
+    async def log_in(self, arrival: Arrival) -> Response:
+        """The form, and what comes of it."""
+        if not arrival.is_post:
+            wanted = _page_in(read_fields(arrival.query))
+            return self._form(wanted)
+        demand_own_origin(arrival)
+        body = await read_body(arrival.request)
+        voucher = await self._entrance.demand_calm(arrival.remote, body)
+        form = form_in(body)
+        token = form.text("token")
+        digest = digest_of(token) if token.isascii() else None
+        if voucher is not None:
+            await self._entrance.demand_own(arrival.remote, digest, voucher)
+        async with self._entrance.place(arrival.remote, digest):
+            is_right = self._is_admins(token)
+            refusal = None if is_right else Unauthorized()
+            self._entrance.note(arrival.remote, voucher, digest, refusal)
+            if not is_right:
+                return self._refuse(arrival, form)
+            return await within(BOUND_SECONDS, self._open(arrival, form))
+
+    async def log_out(self, arrival: Arrival) -> Response:
+        """End the session, if it is one still."""
+        if not arrival.is_post:
+            return see_other(PREFIX)
+        demand_own_origin(arrival)
+        form = form_in(await read_body(arrival.request))
+        session_id = session_id_in(arrival)
+        if session_id is None:
+            return see_other(LOGIN_PATH)
+        await self._entrance.demand_known(arrival.remote, name_of(session_id))
+        return await within(BOUND_SECONDS, self._close(arrival, session_id, form))
+
+    async def _open(self, arrival: Arrival, form: Fields) -> Response:
+        sessions = self._parts.sessions
+        former_id = session_id_in(arrival)
+        former = None if former_id is None else await sessions.find(former_id)
+        if former is not None:
+            await sessions.close(former)
+        session_id = await sessions.open(arrival.remote)
+        set_cookie(arrival, session_id)
+        self._entrance.note(arrival.remote, None, name_of(session_id), None)
+        session = await sessions.find(session_id)
+        if session is not None:
+            with acting_as(actor_of(session, arrival.remote)):
+                self._parts.trail.note(Deed(Action.PAGE_LOGIN, "opened"))
+        _log.info("logged in to the page")
+        return see_other(_page_in(form) or PREFIX)
+
+    async def _close(self, arrival: Arrival, session_id: str, form: Fields) -> Response:
+        async with self._entrance.place(arrival.remote, name_of(session_id)):
+            session = await self._parts.sessions.find(session_id)
+            if session is not None:
+                await demand_own_form(self._parts, session, form)
+                await self._parts.sessions.close(session)
+                with acting_as(actor_of(session, arrival.remote)):
+                    self._parts.trail.note(Deed(Action.PAGE_LOGOUT, "closed"))
+                _log.info("logged out of the page")
+        clear_cookie(arrival)
+        return see_other(LOGIN_PATH)
+
+    def _is_admins(self, token: str) -> bool:
+        shown = parse_admin_token(token) or ""
+        return hmac.compare_digest(self._parts.admin_digest, shown)
+
+    def _refuse(self, arrival: Arrival, form: Fields) -> Response:
+        with acting_as(Actor(Role.ADMIN, remote=arrival.remote)):
+            self._parts.trail.note(Deed(Action.PAGE_LOGIN, "refused", changed=False))
+        _log.warning("a wrong token was shown at the page")
+        return self._form(_page_in(form), _WRONG)
+
+    def _form(self, wanted: str | None, fault: str | None = None) -> Response:
+        context = {
+            "visit": None,
+            "now_ms": self._parts.now_ms(),
+            "wanted": wanted or "",
+            "fault": fault,
+        }
+        return html("login.html", context, 200 if fault is None else 403)
+
+
+def _page_in(fields: Fields) -> str | None:
+    """The page to go to after the login, where what was sent is one; never another site's."""
+    wanted = fields.raw("next")
+    if len(wanted) > _LONGEST_NEXT or not wanted.isascii() or not wanted.isprintable():
+        return None
+    path = unquote(wanted.partition("?")[0])
+    is_below = path == PREFIX or path.startswith(f"{PREFIX}/")
+    # A browser reads "\" as "/" and leaves ".." out: neither is in a path of these pages.
+    if not is_below or "\\" in path or "//" in path or ".." in path.split("/"):
+        return None
+    return wanted

@@ -1,0 +1,106 @@
+"""The shapes between the frame and its pages: a visit, and what comes of it. See `frame`.
+
+Values only. Used by `frame` and by every page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, urlencode
+
+from gateway.store.deeds import Actor, Role
+
+if TYPE_CHECKING:
+    from gateway.http.page.fields import Fields
+    from gateway.http.page.sessions import Session
+
+PREFIX: Final = "/operator"
+"""Where the page is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request of somebody who is logged in.
+
+    `path` is as it was asked for, decoded; `params` are those of the page's path. `remote` is the
+    browser's address, `now_ms` when the request came. `is_poll`: the page's own script asks for it
+    again.
+    """
+
+    path: str
+    params: Mapping[str, str]
+    query: Fields
+    session: Session = field(repr=False)
+    remote: str
+    request_id: str
+    now_ms: int
+    is_poll: bool = False
+    notice: str | None = None
+    """The sentence that a redirect has left for this page."""
+
+    @property
+    def csrf(self) -> str:
+        """What each form shows as its own; `ui.form_keys()` writes it."""
+        return self.session.csrf
+
+    @property
+    def actor(self) -> Actor:
+        """Who acts in the audit trail when something is done here; bound while `act` runs."""
+        return actor_of(self.session, self.remote)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A page to show: what its template is given, and the HTTP status.
+
+    `template`: another one than the page's own.
+    """
+
+    context: Mapping[str, object]
+    status: int = 200
+    template: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """Another page to go to (303): a path as `path_to` makes it.
+
+    `notice`: what that page tells at its top, once; kept for a minute, in this session only.
+    """
+
+    to: str
+    notice: str | None = None
+
+
+Shows = Callable[[Visit], Awaitable[Shown | Redirect]]
+Acts = Callable[[Visit, "Fields"], Awaitable[Shown | Redirect]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One URL: `path` below `PREFIX`, in Starlette's form, "" for the prefix itself.
+
+    `show` answers GET; `act` a form that was sent, once it is known to be one of this session.
+    """
+
+    path: str
+    template: str
+    show: Shows
+    act: Acts | None = None
+
+
+def actor_of(session: Session, remote: str) -> Actor:
+    """Who acts in a session: the admin, from a browser's address."""
+    return Actor(Role.ADMIN, f"page session {session.name[:8]}", remote=remote)
+
+
+def path_to(*parts: str, **query: str) -> str:
+    """The URL of a page: `path_to("hostnames", hostname, prefix="a")`, everything quoted.
+
+    Values of the query that are empty are left out.
+    """
+    path = "/".join([PREFIX, *(quote(part, safe="") for part in parts)])
+    told = urlencode({name: value for name, value in query.items() if value})
+    return f"{path}?{told}" if told else path

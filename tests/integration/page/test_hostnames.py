@@ -1,0 +1,200 @@
+"""The list of hostnames: by prefix and by client, page after page, and what is said of nothing."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gateway.contract.names import ClientId, Hostname
+from gateway.store.connection import Store
+from gateway.store.documents import Change, Documents
+from gateway.store.holdings_index import HoldingsIndex
+from gateway.store.keys import bucket_of, host_key, names_key
+from gateway.store.name_index import NameIndex
+from tests.integration.page.browsing import Html, PlainBrowser
+from tests.integration.page.planting import MARKUP, now_ms, plant
+from tests.integration.service.calling import CONTEXT, Ownership, World
+from tests.lab.lab import Lab
+
+HERE = "/operator/hostnames"
+
+
+@pytest.fixture
+def mine(world: World) -> Ownership:
+    return world.ownership()
+
+
+@pytest.fixture
+async def lab_store(page_lab: Lab) -> AsyncIterator[Store]:
+    store = Store(page_lab.redis.url)
+    yield store
+    await store.close()
+
+
+async def claimed(store: Store, *names: str, note: str = "") -> None:
+    """Hostnames with a claim, which is the least that a document holds."""
+    claim = {"sinceMs": now_ms(), "note": note}
+    for name in names:
+        await Documents(store).change(Hostname(name), lambda _: Change({"claim": claim}))
+
+
+def listed(page: Html) -> list[str]:
+    """The hostnames in their order."""
+    return [each.text.strip() for each in page.all("th", scope="row")]
+
+
+def pages(browser: PlainBrowser, url: str | None) -> list[list[str]]:
+    """The hostnames of each page, from one to the last."""
+    found = []
+    while url is not None:
+        page = browser.page(url)
+        found.append(listed(page))
+        url = page.links.get("Next page")
+    return found
+
+
+async def test_hostnames_are_listed_in_order_fifty_a_page(
+    browser: PlainBrowser, lab_store: Store, fresh_label: str
+) -> None:
+    names = [f"{fresh_label}-{number:03}.example.test" for number in range(103)]
+    await claimed(lab_store, *reversed(names))
+    found = pages(browser, f"{HERE}?prefix={fresh_label}")
+    assert [name for page in found for name in page] == names
+    assert [len(page) for page in found] == [50, 50, 3]
+    second = browser.page(browser.page(f"{HERE}?prefix={fresh_label}").links["Next page"])
+    assert second.links["First page"] == f"{HERE}?prefix={fresh_label}"
+
+
+async def test_line_tells_holder_record_certificate_and_claim(
+    browser: PlainBrowser, mine: Ownership, lab_store: Store, fresh_label: str
+) -> None:
+    mine.publish("198.51.100.5")
+    mine.certificate()
+    client_id = mine.caller.call(CONTEXT)["context"]["clientId"]
+    (row,) = browser.page(f"{HERE}?prefix={mine.hostname}").all("tr")[1:]
+    text = " ".join(row.text.split())
+    for words in (client_id, "relay", "A 198.51.100.5 ttl 300", "days left"):
+        assert words in text
+    await claimed(lab_store, f"{fresh_label}.example.test", note=MARKUP)
+    (row,) = browser.page(f"{HERE}?prefix={fresh_label}").all("tr")[1:]
+    assert "claimed" in row.text
+    assert "nobody" in row.text
+
+
+def test_holder_with_markup_is_text_and_links_to_its_own_page(
+    browser: PlainBrowser, world: World, fresh_label: str
+) -> None:
+    client_id = f"<b>{fresh_label}</b>/?#"
+    hostname = f"{fresh_label}.example.test"
+    held = Ownership(world.client(hostname, clientId=client_id), hostname, "<i>&amp;</i>")
+    held.publish("198.51.100.5")
+    page = browser.page(f"{HERE}?prefix={fresh_label}")
+    assert f"{client_id}, <i>&amp;</i>" in page.text
+    assert not page.all("b")
+    assert not page.all("i")
+    assert client_id in browser.page(page.links[client_id]).text
+
+
+async def test_hostnames_of_a_client_are_listed_newest_first(
+    browser: PlainBrowser, world: World, lab_store: Store, fresh_label: str
+) -> None:
+    client = world.client(f"*.{fresh_label}.example.test")
+    client_id = ClientId(client.call(CONTEXT)["context"]["clientId"])
+    names = [f"h{number}.{fresh_label}.example.test" for number in range(3)]
+    for name in names:
+        Ownership(client, name).publish("198.51.100.5")
+    # A crash may leave an entry too many.
+    await HoldingsIndex(lab_store).enter(client_id, Hostname(f"x.{names[0]}"), now_ms())
+    assert pages(browser, f"{HERE}?client={client_id}") == [names[::-1]]
+    assert pages(browser, f"{HERE}?client={client_id}&prefix=h1") == [[names[1]]]
+    assert pages(browser, f"{HERE}?client={client_id}&after={names[1]}") == [[names[0]]]
+    page = browser.page(f"{HERE}?client={client_id}&after=gone.example.test", 409)
+    assert "begin at the first page" in page.text
+
+
+async def test_client_with_many_hostnames_is_looked_through_page_by_page(
+    browser: PlainBrowser, world: World, lab_store: Store, fresh_label: str
+) -> None:
+    """Its index is filled by the product's own hand: calls would take minutes for 5,001."""
+    client = world.client(f"*.{fresh_label}.example.test")
+    client_id = ClientId(client.call(CONTEXT)["context"]["clientId"])
+    first = Ownership(client, f"a.{fresh_label}.example.test")
+    first.publish("198.51.100.5")
+    index = HoldingsIndex(lab_store)
+    for number in range(5_001):
+        name = Hostname(f"h{number}.{fresh_label}.example.test")
+        await index.enter(client_id, name, now_ms() + number)
+    page = browser.page(f"{HERE}?client={client_id}&prefix=a.")
+    assert listed(page) == []
+    assert "There is more to look through" in page.text
+    assert listed(browser.page(page.links["Next page"])) == [first.hostname]
+
+
+def test_hostname_that_is_not_stored_is_offered(browser: PlainBrowser, mine: Ownership) -> None:
+    for spelled in (mine.hostname, mine.hostname.upper(), f"{mine.hostname}."):
+        page = browser.page(f"{HERE}?prefix={spelled}")
+        assert f"Nothing is stored of {mine.hostname}" in page.text
+        assert page.links["see what the zone says"] == f"{HERE}/{mine.hostname}"
+    mine.publish("198.51.100.5")
+    for spelled in (mine.hostname, mine.hostname.upper(), f"{mine.hostname}."):
+        page = browser.page(f"{HERE}?prefix={spelled}")
+        assert listed(page) == [mine.hostname]
+        assert "Nothing is stored" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("prefix=%3Cb%3E", "a-z, 0-9, - and dots only"),
+        ("prefix=m%C3%BCller.example", "xn--mller-kva.example"),
+        ("prefix=" + "a" * 254, "253 characters"),
+        ("prefix=%00", "a-z, 0-9, - and dots only"),
+        ("client=a%20b", "A client's id must be"),
+        ("after=%3Cb%3E", "begin at the first"),
+    ],
+)
+def test_what_means_nothing_is_told_in_a_sentence(
+    browser: PlainBrowser, query: str, words: str
+) -> None:
+    page = browser.page(f"{HERE}?{query}", 400)
+    assert words in page.all("p", class_="fault")[0].text
+    assert not page.all("b")
+    assert not page.all("table")
+
+
+def test_nothing_that_fits_is_told(browser: PlainBrowser, fresh_label: str) -> None:
+    assert "No hostname is stored that fits." in browser.page(f"{HERE}?prefix={fresh_label}").text
+
+
+def test_document_that_cannot_be_read_is_a_line(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    mine.publish("198.51.100.5")
+    for field in ("claim", "holder"):
+        plant(page_lab, mine.hostname, field, MARKUP if field == "holder" else "[]")
+        (row,) = browser.page(f"{HERE}?prefix={mine.hostname}").all("tr")[1:]
+        assert "not readable by this release" in row.text
+
+
+async def test_document_with_markup_in_its_name_is_text(
+    browser: PlainBrowser, lab_store: Store, page_lab: Lab
+) -> None:
+    """No call can make one: it is put into Redis by whoever may write there."""
+    name = Hostname("<b>window.bad=1<b>")
+    await claimed(lab_store, name)
+    last = browser.page(HERE)
+    while name not in listed(last):
+        last = browser.page(last.links["Next page"])
+    assert not last.all("b")
+    assert "has the character" in browser.page(last.links[name], 404).text
+    await Documents(lab_store).change(name, lambda _: Change({"claim": None}))
+
+
+async def test_name_whose_document_is_gone_is_left_out_from_then_on(
+    browser: PlainBrowser, lab_store: Store, fresh_label: str
+) -> None:
+    name = Hostname(f"{fresh_label}.example.test")
+    await claimed(lab_store, name)
+    await lab_store.answers_of_each([(host_key(name), [("DEL", host_key(name))])])
+    assert listed(browser.page(f"{HERE}?prefix={fresh_label}")) == []
+    assert (await NameIndex(lab_store).page(fresh_label, None, 5)).names == []
+    assert await lab_store.members(names_key(bucket_of(name))) is not None

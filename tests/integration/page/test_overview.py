@@ -1,0 +1,149 @@
+"""The overview: what needs a person, what there is, and what is said where a part is away."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.dns.hand import Hand
+from tests.integration.page.browsing import Html, PlainBrowser
+from tests.integration.page.conftest import Browse
+from tests.integration.page.planting import MARKUP, count_anew, fail, now_ms, plant
+from tests.integration.service.calling import Ownership, World
+from tests.integration.service.inside import stored
+from tests.lab.lab import Lab, LabOptions, running_lab
+from tests.lab.process import wait_until
+
+HERE = "/operator"
+
+
+@pytest.fixture
+def mine(world: World) -> Ownership:
+    return world.ownership()
+
+
+@pytest.fixture
+def own_lab() -> Iterator[Lab]:
+    """A lab that a test may break, and in which nothing happens but what it does."""
+    with running_lab(LabOptions(gateways=1)) as lab:
+        yield lab
+
+
+def matters(page: Html, hostname: str) -> list[str]:
+    """What is told of a hostname, a text for each time."""
+    lines = [item for item in page.all("li") if hostname in item.text]
+    return [" ".join(line.text.split()) for line in lines]
+
+
+def issued_today(browser: PlainBrowser) -> int:
+    """How many first certificates the last day of the table has."""
+    cells = [each for each in browser.page(HERE).elements if each.tag in {"th", "td"}]
+    days = [at for at, cell in enumerate(cells) if cell.text.startswith("20")]
+    return int(cells[days[-1] + 1].text.replace(",", ""))
+
+
+def test_failed_issuance_is_told_with_the_words_of_the_authority(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    mine.certificate()
+    fail(page_lab, mine.hostname, MARKUP, renewal=True)
+    count_anew(page_lab)
+    page = browser.page(HERE)
+    (told,) = matters(page, mine.hostname)
+    assert "a renewal failed" in told
+    assert f"issuance-failed: {MARKUP}; next: choose an authority" in told
+    assert page.links[mine.hostname] == f"/operator/hostnames/{mine.hostname}"
+    assert "Failed issuances" in page.text
+    assert [each.attributes["src"] for each in page.all("script")] == ["/operator/static/page.js"]
+    mine.release()
+    assert matters(browser.page(HERE), mine.hostname) == []
+
+
+def test_certificate_that_ends_and_is_not_renewed_is_told(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    mine.certificate()
+    fail(page_lab, mine.hostname, "no", renewal=True)
+    certificate = json.loads(stored(page_lab, mine.hostname)["certificate"])
+    hour_ms = 3_600_000
+    certificate |= {
+        "valid_from_ms": now_ms() - 100 * hour_ms,
+        "valid_until_ms": now_ms() + 5 * hour_ms + 60_000,
+        "renew_at_ms": now_ms() - hour_ms,
+    }
+    plant(page_lab, mine.hostname, "certificate", json.dumps(certificate))
+    count_anew(page_lab)
+    ends, failed = matters(browser.page(HERE), mine.hostname)
+    assert "ends in 5 h due since" in ends
+    assert "a renewal failed" in failed
+    mine.release()
+
+
+def test_document_that_cannot_be_read_is_told(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    mine.publish("198.51.100.5")
+    plant(page_lab, mine.hostname, "claim", "[]")
+    count_anew(page_lab)
+    (told,) = matters(browser.page(HERE), mine.hostname)
+    assert f"What Redis has of {mine.hostname} is not readable by this release" in told
+
+
+def test_conflict_made_by_hand_is_told(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    hand = Hand.at(page_lab.bind)
+    hand.add(f"{mine.hostname} 300 A 192.0.2.9")
+    assert mine.publish("198.51.100.5")["status"] == "record-conflict"
+    wait_until(lambda: matters(browser.page(HERE), mine.hostname) != [], "the conflict is told")
+    (told,) = matters(browser.page(HERE), mine.hostname)
+    assert "for relay: record-sync, wanted A 198.51.100.5 300, record-conflict: in the way:" in told
+    assert "A 192.0.2.9" in told
+    assert "last seen" in told
+
+
+def test_issuances_are_counted_by_day(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    before = issued_today(browser)
+    mine.certificate()
+    wait_until(lambda: issued_today(browser) > before, "the issuance is counted")
+
+
+def test_each_picture_says_what_it_shows_and_has_its_figures_as_a_table(
+    page_lab: Lab, browser: PlainBrowser
+) -> None:
+    count_anew(page_lab)
+    page = browser.page(HERE)
+    pictures = [svg for svg in page.all("svg") if svg.attributes.get("role") == "img"]
+    assert len(pictures) >= 4
+    for svg in pictures:
+        labelled = svg.attributes.get("aria-labelledby", "").split()
+        words = [page.by_id(name).text for name in labelled]
+        assert svg.attributes.get("aria-label") or (words and all(words))
+    summaries = [each.text for each in page.all("summary")]
+    assert summaries.count("The same as a table") == 2
+
+
+def test_counts_authorities_and_parts_are_shown(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    mine.publish("198.51.100.5")
+    count_anew(page_lab)
+    text = browser.page(HERE).text
+    assert "Certificates by what they have left" in text
+    assert "All hostnames were counted" in text
+    for part in ("redis", "worker", "zone example.test"):
+        assert part in text
+
+
+def test_nothing_needs_anybody_until_a_zone_is_away(own_lab: Lab, browse: Browse) -> None:
+    browser = browse(own_lab.gateways[0].base_url)
+    browser.log_in(own_lab.config.admin_token)
+    wait_until(lambda: "Nothing needs you." in browser.page(HERE).text, "all is well")
+    own_lab.bind.stop()
+    wait_until(lambda: "Parts that are down" in browser.page(HERE).text, "the zone is seen away")
+    page = browser.page(HERE)
+    assert "Nothing needs you." not in page.text
+    told = [item.text for item in page.all("li") if "zone example.test" in item.text]
+    assert "down" in told[0]
