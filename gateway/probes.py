@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from gateway.dns.health import probe_zone
+from gateway.dns.errors import DnsFault
+from gateway.dns.health import probe_zone, silent_servers
 from gateway.http.health import Need, Part, PartFailed
 from gateway.store.schema_version import StateRefused, examine
 
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
     from gateway.certificates.worker import Worker
     from gateway.dns.exchange import Exchange
+    from gateway.dns.health import Silence
     from gateway.dns.zones import Zone
     from gateway.wiring import Gateway
 
 ZONE_PROBE_SECONDS: Final = 4.0
+NAME_SERVERS_EVERY_SECONDS: Final = 30.0
 WORKER_SILENCE_MS: Final = 5_000
 
 
@@ -29,6 +32,16 @@ def parts_of(gateway: Gateway) -> list[Part]:
     parts = [Part("redis", "redis", Need.ALWAYS, 1.0, _redis_probe(gateway))]
     parts += [
         Part(f"zone {zone.name}", "zone", Need.ONE_OF_ITS_KIND, 5.0, _zone_probe(gateway, zone))
+        for zone in gateway.zones.all
+    ]
+    parts += [
+        Part(
+            f"name servers {zone.name}",
+            "name-servers",
+            Need.NICE,
+            NAME_SERVERS_EVERY_SECONDS,
+            _name_servers_probe(gateway, zone),
+        )
         for zone in gateway.zones.all
     ]
     parts += [
@@ -67,6 +80,39 @@ def _zone_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
             raise PartFailed(health.detail)
 
     return probe
+
+
+def _name_servers_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
+    """Whether those answer that each challenge is waited for at; records do not need them."""
+    exchange: Exchange = gateway.exchange
+    seen_before: PartFailed | None = None
+
+    async def probe() -> None:
+        nonlocal seen_before
+        deadline = asyncio.get_running_loop().time() + ZONE_PROBE_SECONDS
+        try:
+            silence = await silent_servers(exchange, zone, deadline)
+        except DnsFault:
+            # The primary does not tell which there are: its own part says so, and once is enough.
+            if seen_before is not None:
+                raise seen_before from None
+            return
+        seen_before = PartFailed(_silence_words(zone, silence)) if silence.at else None
+        if seen_before is not None:
+            raise seen_before
+
+    return probe
+
+
+def _silence_words(zone: Zone, silence: Silence) -> str:
+    *others, last = silence.at
+    who = f"{', '.join(others)} and {last} do" if others else f"{last} does"
+    said = f"{who} not answer for the zone"
+    if silence.is_everywhere:
+        return f"{said}, and no other does: no certificate is issued."
+    if zone.silent_server_seconds is None:
+        return f"{said}: every issuance waits."
+    return f"{said}: each issuance waits {zone.silent_server_seconds:g} s, and goes on without."
 
 
 def _worker_probe(worker: Worker) -> Callable[[], Awaitable[None]]:

@@ -19,12 +19,12 @@ import structlog
 
 from gateway import measures
 from gateway.certificates.sealing import KeyringInvalid
+from gateway.clocks import monotonic_us
 from gateway.config import ConfigInvalid
 from gateway.config.changes import changed_keys, keys_needing_restart
 from gateway.files import Reading
 from gateway.logs import configure_logging, set_level
 from gateway.store.schema_version import StateRefused
-from gateway.wiring import monotonic_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -27,7 +27,8 @@ from gateway.notify import Notifier
 from gateway.reloading import Reloader
 from gateway.store.connection import StoreUnavailable
 from gateway.store.persistence import Loss, losses, read_persistence
-from gateway.wiring import new_id, open_redis
+from gateway.stores import open_redis
+from gateway.wiring import new_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence

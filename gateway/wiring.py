@@ -1,7 +1,7 @@
 """The composition root: builds every part from the settings and joins them.
 
-The one place that knows all layers, reads the clock and draws randomness; everything else gets
-them as arguments. Called by the command line.
+The one place that knows all layers, hands out the clocks (`gateway.clocks`) and draws randomness;
+everything else gets them as arguments. Called by the command line.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from gateway.certificates.pace import Pace
 from gateway.certificates.sealing import KeyringInvalid, load_keyring
 from gateway.certificates.steps import Steps
 from gateway.certificates.worker import Worker
+from gateway.clocks import now_ms, steady_ms
 from gateway.configured import build_listed, build_zones, calls_per_minute_of, quota_of
 from gateway.dns.challenges import Challenges
 from gateway.dns.exchange import Exchange
@@ -46,13 +47,13 @@ from gateway.notes import open_notes
 from gateway.store.clock import SharedClock
 from gateway.store.connection import Store, StoreUnavailable
 from gateway.store.documents import Documents
-from gateway.store.embedded import STOP_SECONDS, EmbeddedRedis
 from gateway.store.holdings_index import HoldingsIndex
 from gateway.store.rehearsal import RehearsedStore
 from gateway.store.schema_version import settle
+from gateway.stores import open_redis
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from gateway.access.last_use import LastUses
@@ -154,47 +155,6 @@ async def _read_keyring(file: Path) -> Keyring:
         return await Reading(partial(load_keyring, file), READ_SECONDS).result()
     except TimeoutError:
         raise KeyringInvalid([f"{file}: was not read within {READ_SECONDS:g} seconds"]) from None
-
-
-@contextlib.asynccontextmanager
-async def open_redis(
-    settings: Settings, *, serves: bool, stop_within: Callable[[], float] = lambda: STOP_SECONDS
-) -> AsyncIterator[str]:
-    """The URL of the Redis in use, an embedded one running.
-
-    `serves`: for a long-lived process, which keeps an embedded Redis alive. `stop_within`: how many
-    seconds the end of an embedded one may take, asked when that begins.
-
-    Raises:
-        EmbeddedRedisFault: none could be started.
-    """
-    if not settings.redis.is_embedded:
-        yield settings.redis.url
-        return
-    embedded = EmbeddedRedis(settings.state_dir)
-    await (embedded.start() if serves else embedded.connect_or_start())
-    try:
-        yield embedded.url
-    finally:
-        await embedded.stop(stop_within())
-
-
-@contextlib.asynccontextmanager
-async def open_store(settings: Settings) -> AsyncIterator[tuple[Store, SharedClock]]:
-    """Redis alone, without a look at what it holds: to read the trail, or to restore a backup.
-
-    Raises:
-        EmbeddedRedisFault: no Redis could be started.
-        StoreUnavailable: it can't be reached.
-    """
-    async with open_redis(settings, serves=False) as url:
-        store = Store(url, replicas=settings.redis.replicas)
-        clock = SharedClock(store, now_ms, steady_ms)
-        try:
-            await clock.sync()
-            yield store, clock
-        finally:
-            await store.close()
 
 
 def _build(
@@ -374,23 +334,6 @@ def _foresight(ground: _Ground, steps: Steps | None, calls: Calls) -> Foresight 
 
 def nobody_to_wake(_: Hostname, _client: ClientId) -> None:
     """Another process's worker finds the work in the queue."""
-
-
-def now_ms() -> int:
-    """This machine's clock: epoch milliseconds. Only for where Redis cannot be asked."""
-    return time.time_ns() // 1_000_000
-
-
-def steady_ms() -> int:
-    """Milliseconds since some moment, whatever becomes of the machine's clock."""
-    # Where there is one, the clock that counts the time asleep too: leases lapse meanwhile.
-    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime_ns(clock) // 1_000_000
-
-
-def monotonic_us() -> int:
-    """CLOCK_MONOTONIC in microseconds, as systemd compares it."""
-    return time.monotonic_ns() // 1_000
 
 
 def new_id() -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from structlog.contextvars import bind_contextvars
 
-from gateway import tracing
+from gateway import measures, tracing
 from gateway.access import audit
 from gateway.access.gate import Admin, Caller, ClientCaller
 from gateway.access.tokens import CALLER_KEY
@@ -35,6 +35,7 @@ from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
 from gateway.contract.faults import plain
 from gateway.dns.owner import Owner
 from gateway.holdings.deeds import of_sync
+from gateway.holdings.quotas import QuotaReached
 from gateway.holdings.record_answers import target_invalid
 from gateway.store.deeds import acting_as
 from gateway.store.trail import NO_TRAIL
@@ -120,6 +121,8 @@ class Calls:
             try:
                 return await self.answer_to(caller, method_name, parameters)
             except (Forbidden, HostnameForbidden, Overloaded) as refusal:
+                if isinstance(refusal, QuotaReached):
+                    measures.limit_reached(refusal.limit)
                 deed = audit.of_refused_call(caller, method_name, parameters, refusal)
                 if deed is not None:
                     self._trail.note(deed)
@@ -128,7 +131,10 @@ class Calls:
     async def answer_to(
         self, caller: Caller, method_name: str, parameters: dict[str, object]
     ) -> dict[str, Any]:
-        """As `answer`, to a caller that is known already; the method must be one that there is."""
+        """As `answer`, to a caller that is known already; the method must be one that there is.
+
+        No refusal is counted: a rehearsal is answered here too, and nobody has called.
+        """
         method = self._methods[method_name]
         _demand_role(caller, method)
         read = read_request(method.request, parameters)
@@ -141,7 +147,7 @@ class Calls:
             return await self._records.withdraw(owner)
         if not caller.may_publish(request.record):
             answer = target_invalid(owner.hostname, request.record)
-            self._trail.note(of_sync(owner, answer, wanted=request.record, before=None))
+            self._trail.note(of_sync(owner, answer, wanted=request.record))
             return answer
         return await self._records.publish(owner, request.record)
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gateway.access.untold import Untold
+from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
 from gateway.contract.faults import quoted
+from gateway.moments import is_epoch_ms
 from gateway.store import keys
 from gateway.store.documents import ATTEMPTS, Contended
-from gateway.store.uses import Uses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from gateway.contract import ClientSpec
     from gateway.contract.names import ClientId, CredentialId
     from gateway.store.connection import Store
+
+ABSENT: Final = ""
+"""The mark of a client that there is not."""
 
 MAX_CREDENTIALS: Final = 16
 """How many a client may have at once, overlapping ones included."""
@@ -37,6 +41,14 @@ class ClientUnreadable(ValueError):
         super().__init__(
             f"What Redis has of the client {quoted(client_id)} is not readable by this release"
         )
+        self.client_id = client_id
+
+
+class ClientChanged(Exception):
+    """The client is not as it was when somebody decided to change it; asking again is safe."""
+
+    def __init__(self, client_id: str) -> None:
+        super().__init__(f"The client {quoted(client_id)} has changed since it was looked at")
         self.client_id = client_id
 
 
@@ -120,6 +132,20 @@ def revoked(client: Client) -> Client:
     return client if not client.credentials else _next_generation(replace(client, credentials=()))
 
 
+def mark_of(client: Client | None) -> str:
+    """A mark of a client as it was seen: of its policy and its credentials, or that it is not."""
+    if client is None:
+        return ABSENT
+    newest = client.credentials[-1].credential_id if client.credentials else "none"
+    return f"{client.policy_generation}-{newest}"
+
+
+def demand_as_seen(client_id: str, client: Client | None, as_seen: str | None) -> None:
+    """Raise `ClientChanged` unless the client has this mark; None stands for any client."""
+    if as_seen is not None and mark_of(client) != as_seen:
+        raise ClientChanged(client_id)
+
+
 def _next_generation(client: Client) -> Client:
     return replace(client, policy_generation=client.policy_generation + 1)
 
@@ -158,14 +184,15 @@ class ClientStore:
 
     async def by_id(self, client_id: ClientId) -> StoredClient | None:
         """A client by its id."""
-        fields = await self._store.fields(keys.client_key(keys.fingerprint(client_id)))
+        (fields,) = await self._store.hashes([keys.client_key(keys.fingerprint(client_id))])
         stored = _stored(client_id, fields)
         return stored if stored is not None and stored.client.client_id == client_id else None
 
     async def by_fingerprint(self, client_fingerprint: str) -> StoredClient | None:
         """A client by the fingerprint of its id, as a credential id carries it."""
         key = keys.client_key(client_fingerprint)
-        return _stored(key, await self._store.fields(key))
+        (fields,) = await self._store.hashes([key])
+        return _stored(key, fields)
 
     async def change(
         self, client_id: ClientId, decide: Callable[[Client | None], Client | None]
@@ -188,16 +215,20 @@ class ClientStore:
                 return after
         raise Contended(f"client {quoted(client_id)} is being changed by too many callers at once")
 
-    async def drop(self, client_id: ClientId) -> bool:
-        """Remove a client that holds nothing; False when its index of holdings is not empty."""
+    async def drop(self, client_id: ClientId, as_seen: str | None = None) -> bool:
+        """Remove a client that holds nothing; False when its index of holdings is not empty.
+
+        Raises:
+            ClientChanged: it has another mark than this.
+        """
         stored = await self.by_id(client_id)
+        demand_as_seen(client_id, None if stored is None else stored.client, as_seen)
         dropped = stored is None or await self._commit(client_id, stored.version, None)
         # Gone all the same when the first try succeeded and its answer was lost.
         if not dropped and await self.by_id(client_id) is not None:
             return False
         await self._store.remove_from_set(keys.CLIENTS_KEY, client_id)
         await Untold(self._store).forget_all_of(client_id)
-        await Uses(self._store).forget(keys.fingerprint(client_id))
         return True
 
     async def count(self) -> int:
@@ -220,9 +251,11 @@ class ClientStore:
     async def page(self, prefix: str, after: str, limit: int) -> ClientPage:
         """At most `limit` clients by id, of those that begin with `prefix`, behind `after`.
 
-        Their ids are read at once, a few dozen bytes each; of their documents only the page's.
+        Their ids are read at once, a few dozen bytes each; of their documents only the page's. What
+        is too long for an id is nobody's, and in no page.
         """
-        listed = sorted(await self._store.set_members(keys.CLIENTS_KEY))
+        members = await self._store.set_members(keys.CLIENTS_KEY)
+        listed = sorted(each for each in members if len(each) <= BOUNDS.max_app_id_characters)
         wanted = [each for each in listed if each.startswith(prefix) and each > after]
         client_ids = wanted[:limit]
         is_last = len(wanted) <= limit
@@ -261,6 +294,7 @@ class ClientStore:
             member="",
             drop="drop-if-unindexed" if fields is None else "",
             sets=fields,
+            goes_with=keys.client_uses_key(mark) if fields is None else None,
         )
         return committed is not None
 
@@ -309,8 +343,8 @@ def _from_json(stored: Mapping[str, Any]) -> Client:
             Credential(
                 _typed(each["credentialId"], str),
                 _typed(each["digest"], str),
-                _typed(each["createdAtMs"], int),
-                None if each["expiresAtMs"] is None else _typed(each["expiresAtMs"], int),
+                _epoch_ms(each["createdAtMs"]),
+                None if each["expiresAtMs"] is None else _epoch_ms(each["expiresAtMs"]),
             )
             for each in _typed(stored["credentials"], list)
         ),
@@ -319,6 +353,12 @@ def _from_json(stored: Mapping[str, Any]) -> Client:
 
 def _texts(value: object) -> tuple[str, ...]:
     return tuple(_typed(each, str) for each in _typed(value, list))
+
+
+def _epoch_ms(value: object) -> int:
+    if not is_epoch_ms(value):
+        raise ValueError("no time that there is")
+    return value
 
 
 def _typed(value: object, kind: type) -> Any:

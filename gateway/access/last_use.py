@@ -115,7 +115,7 @@ class LastUses:
             for credential_id, at_ms in some.items():
                 by_client[fingerprint_in(credential_id)].append((credential_id, at_ms))
             try:
-                await self._uses.note(by_client)
+                await self._uses.note(by_client, self._now_ms())
             except StoreRefused as refused:
                 # It would be refused again.
                 _log.warning("last uses of credentials are not kept", error=str(refused))

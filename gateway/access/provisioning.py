@@ -68,19 +68,25 @@ class Provisioning:
         self._now_ms = now_ms
 
     async def provision(
-        self, request: ProvisionRequest, *, first_token: NewToken | None = None
+        self,
+        request: ProvisionRequest,
+        *,
+        first_token: NewToken | None = None,
+        as_seen: str | None = None,
     ) -> ProvisionResponse:
         """Carry out one request.
 
         `first_token` is what a client gets that `ensure` makes, where the caller must know of it
-        beforehand.
+        beforehand. `as_seen` is the client's mark (`clients.mark_of`) where it was decided by what
+        somebody saw: it is judged in the step that changes the client. None: whatever is there.
 
         Raises:
             RequestInvalid: no such client, or it still holds hostnames.
+            ClientChanged: it has another mark. Of a removal that releases, some may be released.
             Unavailable: the client was just being used; ask again.
         """
         try:
-            return await self._carry_out(request, first_token)
+            return await self._carry_out(request, first_token, as_seen)
         except RequestInvalid as refused:
             client_id = request.client_id
             why = audit.of_refused_provisioning(request.action, client_id, refused.text)
@@ -88,18 +94,18 @@ class Provisioning:
             raise
 
     async def _carry_out(
-        self, request: ProvisionRequest, first_token: NewToken | None
+        self, request: ProvisionRequest, first_token: NewToken | None, as_seen: str | None
     ) -> ProvisionResponse:
         if request.action == "ensure":
-            return await self._ensure(request, first_token)
+            return await self._ensure(request, first_token, as_seen)
         if request.action == "rotate":
-            return await self._rotate(request)
+            return await self._rotate(request, as_seen)
         if request.action == "revoke":
-            return await self._revoke(request.client_id)
-        return await self._remove(request.client_id, release=request.release_holdings)
+            return self._answer(await self._without_credentials(request.client_id, as_seen))
+        return await self._remove(request.client_id, request.release_holdings, as_seen)
 
     async def _ensure(
-        self, request: ProvisionRequest, first_token: NewToken | None
+        self, request: ProvisionRequest, first_token: NewToken | None, as_seen: str | None
     ) -> ProvisionResponse:
         spec = request.spec
         if spec is None:
@@ -111,25 +117,26 @@ class Provisioning:
                 return rules.created(spec, token, self._now_ms())
             return rules.with_policy(client, spec)
 
-        return self._answer(await self._change("ensure", spec.client_id, decide), token)
+        return self._answer(await self._change("ensure", spec.client_id, decide, as_seen), token)
 
-    async def _rotate(self, request: ProvisionRequest) -> ProvisionResponse:
+    async def _rotate(self, request: ProvisionRequest, as_seen: str | None) -> ProvisionResponse:
         token = new_client_token(request.client_id)
 
         def decide(client: Client | None) -> Client:
             known = _known(client, request.client_id)
             return rules.rotated(known, token, request.overlap_seconds, self._now_ms())
 
-        return self._answer(await self._change("rotate", request.client_id, decide), token)
+        changed = await self._change("rotate", request.client_id, decide, as_seen)
+        return self._answer(changed, token)
 
-    async def _revoke(self, client_id: ClientId) -> ProvisionResponse:
-        return self._answer(await self._without_credentials(client_id))
-
-    async def _remove(self, client_id: ClientId, *, release: bool) -> ProvisionResponse:
+    async def _remove(
+        self, client_id: ClientId, release: bool, as_seen: str | None
+    ) -> ProvisionResponse:
         stored = await self._clients.by_id(client_id)
         client = _known(None if stored is None else stored.client, client_id)
+        rules.demand_as_seen(client_id, client, as_seen)
         if release:
-            client = await self._without_credentials(client_id)
+            client = await self._without_credentials(client_id, as_seen)
             await self._release_all(client_id)
         held = await self._held(client_id)
         if held:
@@ -142,24 +149,30 @@ class Provisioning:
             raise RequestInvalid(
                 [f"spec.clientId still holds hostnames ({len(held)}, such as {held[0]}): {remedy}"]
             )
-        if not await self._clients.drop(client_id):
+        last_seen = None if as_seen is None else rules.mark_of(client)
+        if not await self._clients.drop(client_id, last_seen):
             raise Unavailable(1_000)
         _log.info("client removed", client_id=_shown(client_id))
         self._trail.note(audit.of_removal(client))
         return ProvisionResponse(client=_view(rules.revoked(client)))
 
-    async def _without_credentials(self, client_id: ClientId) -> Client:
+    async def _without_credentials(self, client_id: ClientId, as_seen: str | None) -> Client:
         def decide(client: Client | None) -> Client:
             return rules.revoked(_known(client, client_id))
 
-        return await self._change("revoke", client_id, decide)
+        return await self._change("revoke", client_id, decide, as_seen)
 
     async def _change(
-        self, action: str, client_id: ClientId, decide: Callable[[Client | None], Client]
+        self,
+        action: str,
+        client_id: ClientId,
+        decide: Callable[[Client | None], Client],
+        as_seen: str | None,
     ) -> Client:
         seen: list[Client | None] = []
 
         def decide_on(client: Client | None) -> Client:
+            rules.demand_as_seen(client_id, client, as_seen)
             seen.append(client)
             return decide(client)
 

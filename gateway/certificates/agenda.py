@@ -9,13 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gateway.certificates.debts import payable
 from gateway.certificates.states import Debt, DebtKind, Issuance, StoredCertificate
+from gateway.store.documents import Unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from gateway.store.documents import Document
+
+_T = TypeVar("_T")
 
 
 class Work(StrEnum):
@@ -64,19 +69,29 @@ def next_item(document: Document, now_ms: int) -> Item:
 
 
 def issuance_of(document: Document) -> Issuance | None:
-    """The issuance under way, if any."""
-    return None if document.issuance is None else Issuance.from_json(document.issuance)
+    """The issuance under way, if any. Raises `Unreadable`."""
+    stored = document.issuance
+    return None if stored is None else _read(document, Issuance.from_json, stored)
 
 
 def certificate_of(document: Document) -> StoredCertificate | None:
-    """The certificate held, if any."""
+    """The certificate held, if any. Raises `Unreadable`."""
     stored = document.certificate
-    return None if stored is None else StoredCertificate.from_json(stored)
+    return None if stored is None else _read(document, StoredCertificate.from_json, stored)
 
 
 def debts_of(document: Document) -> tuple[Debt, ...]:
-    """Everything that must still be cleaned up."""
-    return tuple(Debt.from_json(stored) for stored in document.debts)
+    """Everything that must still be cleaned up. Raises `Unreadable`."""
+    return tuple(_read(document, Debt.from_json, stored) for stored in document.debts)
+
+
+def _read(
+    document: Document, from_json: Callable[[Mapping[str, Any]], _T], stored: Mapping[str, Any]
+) -> _T:
+    try:
+        return from_json(stored)
+    except ValueError:
+        raise Unreadable(document.hostname) from None
 
 
 def _payable_debts(document: Document, issuance: Issuance | None) -> tuple[Debt, ...]:

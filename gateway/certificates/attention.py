@@ -23,7 +23,7 @@ class Concern(StrEnum):
     """Its issuance failed; the longest ago first."""
 
     WAITING = "waiting"
-    """Its issuance waits, and says why; the oldest first."""
+    """Its issuance says what it waits for, or is not finished for minutes; the oldest first."""
 
     NEAR_END = "near_end"
     """Its certificate is due for renewal, and a tenth of its lifetime or nothing is left; the

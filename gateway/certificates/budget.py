@@ -52,6 +52,10 @@ class Renewal(StrEnum):
     NEW = "new"
     """A hostname without a certificate that could be renewed: every figure holds it."""
 
+    BY_HAND = "by-hand"
+    """A renewal before its time, since an operator alone asked for it: every figure holds it but a
+    client's share. What a CA leaves out of its own figures is what it has asked for."""
+
     EARLY = "early"
     """A renewal before its time, since the CA asked for it: the hostname's figure holds it."""
 
@@ -173,12 +177,12 @@ def claims(
 
     `shared`: there is more than one client, so that none may use up what all have.
     """
-    is_new = renewal is Renewal.NEW
+    is_held = renewal in {Renewal.NEW, Renewal.BY_HAND}
     wanted: list[Claim] = []
-    if is_new or budget.renewals_are_counted:
+    if is_held or budget.renewals_are_counted:
         for bucket in (_orders(budget), _of_domain(budget, domain)):
-            wanted.append(Claim(bucket, _usable(budget, bucket, is_new), binds=is_new))
-            if is_new and budget.client_share < 1 and bucket.count:
+            wanted.append(Claim(bucket, _usable(budget, bucket, is_held), binds=is_held))
+            if renewal is Renewal.NEW and budget.client_share < 1 and bucket.count:
                 own = _share_of(bucket, client_id, budget.client_share)
                 wanted.append(Claim(own, own.count, binds=shared))
     of_hostname = _of_hostname(budget, hostname)
@@ -262,8 +266,8 @@ def _share_of(bucket: Bucket, client_id: str, share: float) -> Bucket:
     return replace(bucket, limit=limit, count=count, client_id=client_id)
 
 
-def _usable(budget: Budget, bucket: Bucket, is_new: bool) -> int:
-    if not (is_new and budget.renewals_are_counted):
+def _usable(budget: Budget, bucket: Bucket, is_held: bool) -> int:
+    if not (is_held and budget.renewals_are_counted):
         return bucket.count
     reserved = ceil(_exact(bucket.count * budget.reserved_for_renewals))
     return max(1, bucket.count - reserved)

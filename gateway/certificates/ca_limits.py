@@ -49,8 +49,13 @@ _ACCOUNT: Final = re.compile(
 _CHALLENGE_PREFIX: Final = f"{CHALLENGE_LABEL}."
 
 
-def scope_of(ca_words: str, hostname: str) -> Scope:
-    """Whom the refusal of an order for `hostname` (lower case, A-labels) concerns."""
+def scope_of(ca_words: str | None, hostname: str) -> Scope:
+    """Whom the refusal of an order for `hostname` (lower case, A-labels) concerns.
+
+    Without words it is not looked for: this hostname alone.
+    """
+    if ca_words is None:
+        return Scope(Reach.HOSTNAME, hostname)
     words = _URL.sub(" ", ca_words.lower())
     if _ONE_HOSTNAME.search(words):
         return Scope(Reach.HOSTNAME, hostname)

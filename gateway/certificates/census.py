@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gateway.certificates.attention import AttentionLists, Concern, are_lists
 from gateway.certificates.states import DebtKind, State
+from gateway.moments import is_epoch_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,13 +36,16 @@ DAYS_LEFT: Final = ("expired", *(f"under-{days}" for days in _DAYS[1:]), f"{_DAY
 
 _BOUNDS_MS: Final = tuple(days * _DAY_MS for days in _DAYS)
 _LATEST: Final = 1 << 53
-"""No count and no time is larger: what is would not be a number in JSON everywhere."""
+"""No count is larger: what is would not be a number in JSON everywhere."""
 
 _NEAR_END_TENTH: Final = 9
 """Past nine tenths of its lifetime no authority's window delays a renewal: it has failed so far."""
 
 ENDS_DAYS: Final = 91
 """How many days the ends of certificates are counted by: the day of the census, and 90 after it."""
+
+LATE_AFTER_MS: Final = 300_000
+"""An issuance takes seconds, with a slow name server a minute or two; later something holds it."""
 
 _OWING_TRIES: Final = 3
 """A debt is tried again within seconds; after so many tries it is not a passing fault."""
@@ -58,11 +62,13 @@ class Census:
     `taken_at_ms` is when the walk began, `took_ms` how long it went on. `renewals_due` are
     certificates past the time of their renewal and not renewed yet, `near_end` those among them
     that have a tenth of their lifetime left, or nothing. `oldest_issuance_ms` is since when the
-    longest unfinished issuance is under way or waits.
+    longest unfinished issuance is wanted, however often it was tried.
 
     `ends` has how many certificates that are still valid end on each UTC day, from the day of
-    `taken_at_ms` on, `ENDS_DAYS` of them. `owing` are hostnames with a debt that was tried three
-    times or more. `attention` names hostnames by `Concern`, as `AttentionLists` has them.
+    `taken_at_ms` on, `ENDS_DAYS` of them. `held_up` are issuances that say what they wait for, or
+    are not finished `LATE_AFTER_MS` after they were requested. `owing` are hostnames with a debt
+    that was tried three times or more. `attention` names hostnames by `Concern`, as
+    `AttentionLists` has them.
     """
 
     taken_at_ms: int
@@ -77,6 +83,7 @@ class Census:
     near_end: int
     issuances: Mapping[str, int]
     oldest_issuance_ms: int | None
+    held_up: int
     debts: Mapping[str, int]
     owing: int
     ends: Sequence[int]
@@ -105,14 +112,17 @@ def _is_right(name: str, value: Any) -> bool:
     if name == "ends":
         is_list = isinstance(value, list) and len(value) == ENDS_DAYS
         return is_list and all(map(_is_count, value))
+    if name in _TIMES:
+        return is_epoch_ms(value) or (value is None and name in _MAY_BE_NONE)
     wanted = _COUNTS.get(name)
     if wanted is None:
-        return _is_count(value) or (value is None and name in _MAY_BE_NONE)
+        return _is_count(value)
     is_table = isinstance(value, dict) and value.keys() == wanted
     return is_table and all(map(_is_count, value.values()))
 
 
 _MAY_BE_NONE: Final = {"earliest_end_ms", "oldest_issuance_ms"}
+_TIMES: Final = {"taken_at_ms", *_MAY_BE_NONE}
 _COUNTS: Final = {
     "certificates": set(DAYS_LEFT),
     "issuances": {state.value for state in State} - {State.ISSUED.value},
@@ -163,6 +173,7 @@ class Tally:
             near_end=self._seen["near_end"],
             issuances=self._issuances,
             oldest_issuance_ms=self._oldest_issuance_ms,
+            held_up=self._seen["held_up"],
             debts=self._debts,
             owing=self._seen["owing"],
             ends=self._ends,
@@ -180,12 +191,7 @@ class Tally:
         since_ms = None if issuance is None else _since_ms(issuance)
         times = None if certificate is None else _times(certificate)
         if issuance is not None and state is not None and since_ms is not None:
-            self._issuances[state.value] += 1
-            self._oldest_issuance_ms = _earlier(self._oldest_issuance_ms, since_ms)
-            if state is State.FAILED:
-                self._attention.add(Concern.FAILED, hostname, since_ms)
-            elif state is State.WAITING and issuance.get("reason") is not None:
-                self._attention.add(Concern.WAITING, hostname, since_ms)
+            self._add_issuance(hostname, issuance, state, since_ms)
         if times is not None:
             barred = issuance is not None and issuance.get("barred") is True
             renews = document.holder is not None and not barred
@@ -197,6 +203,20 @@ class Tally:
             self._attention.add(Concern.OWING, hostname, -tries)
         self._seen["records"] += document.record is not None
         self._seen["claims"] += document.claim is not None
+
+    def _add_issuance(
+        self, hostname: Hostname, issuance: Mapping[str, Any], state: State, since_ms: int
+    ) -> None:
+        self._issuances[state.value] += 1
+        self._oldest_issuance_ms = _earlier(self._oldest_issuance_ms, since_ms)
+        says = {State.WAITING: "reason", State.PUBLISHED: "message"}.get(state)
+        says_why = says is not None and issuance.get(says) is not None
+        is_late = self._now_ms - since_ms >= LATE_AFTER_MS
+        if state is State.FAILED:
+            self._attention.add(Concern.FAILED, hostname, since_ms)
+        elif says_why or (is_late and issuance.get("barred") is not True):
+            self._seen["held_up"] += 1
+            self._attention.add(Concern.WAITING, hostname, since_ms)
 
     def _add_certificate(
         self, hostname: Hostname, from_ms: int, until_ms: int, renew_ms: int, *, renews: bool
@@ -219,20 +239,29 @@ class Tally:
 def _times(certificate: Mapping[str, Any]) -> tuple[int, int, int]:
     """From when until when it is valid, and when its renewal starts."""
     names = ("valid_from_ms", "valid_until_ms", "renew_at_ms")
-    from_ms, until_ms, renew_ms = (_count(certificate[name]) for name in names)
+    from_ms, until_ms, renew_ms = (_time(certificate[name]) for name in names)
     return from_ms, until_ms, renew_ms
 
 
 def _since_ms(issuance: Mapping[str, Any]) -> int:
-    """Since when it is under way: a wait or a failure since then does not make it younger."""
-    return min(_count(issuance["begun_at_ms"]), _count(issuance["changed_at_ms"]))
+    """Since when it is wanted: a wait or a failure since then does not make it younger."""
+    begun_ms, changed_ms = _time(issuance["begun_at_ms"]), _time(issuance["changed_at_ms"])
+    wanted_ms = issuance.get("wanted_since_ms")
+    return min(begun_ms, changed_ms, wanted_ms if is_epoch_ms(wanted_ms) else begun_ms)
 
 
 def _count(value: Any) -> int:
-    """A number of things, or a time."""
+    """A number of things."""
     if not _is_count(value):
         raise TypeError
     return int(value)
+
+
+def _time(value: Any) -> int:
+    """Epoch milliseconds."""
+    if not is_epoch_ms(value):
+        raise TypeError
+    return value
 
 
 def _is_count(value: object) -> bool:

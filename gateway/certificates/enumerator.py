@@ -2,12 +2,12 @@
 
 Responsible for whose turn it is, for the pages and the pauses between them, and for the result in
 Redis, which every process shows. On its way the walk enters hostnames in their lists that are not
-there: of documents of a release that had no lists, or where somebody deleted one
-(`store.name_index`). A hundred thousand documents take about a minute and never more of the event
-loop than one page; Redis gives a few thousand of them a second, and answers others in between. No
-more than a few pages of names are kept in memory: a hostname that Redis lists twice, as it may
-while its table of keys grows, is counted twice until the next census. Whoever dies in the middle is
-followed by the next one when its turn has lapsed.
+there: of documents of a release that had no lists, or where somebody deleted one; behind it, the
+lists are sifted of names without a document (`store.name_index`). A hundred thousand documents take
+about a minute and never more of the event loop than one page; Redis gives a few thousand of them a
+second, and answers others in between. No more than a few pages of names are kept in memory: a
+hostname that Redis lists twice, as it may while its table of keys grows, is counted twice until the
+next census. Whoever dies in the middle is followed by the next one when its turn has lapsed.
 Must not: know what is counted; `census` does, nor what all fields of a document mean, which
 `require_readable` judges. Called by `gateway.figures`.
 
@@ -97,6 +97,7 @@ class Enumerator:
         self._clock = clock
         self._interval_ms = interval_seconds * 1000
         self._require_readable = require_readable
+        self._pages = 0
 
     async def take_if_due(self) -> Census | None:
         """Count, if it is worth it by now and nobody else does: what was counted, else None."""
@@ -118,9 +119,9 @@ class Enumerator:
 
     async def _walk(self) -> Census:
         tally = Tally(self._clock.now_ms())
+        self._pages = 0
         page: list[Hostname] = []
         listed: list[Hostname] = []
-        pages = 0
         async for hostname in self._documents.listed_hostnames():
             page.append(hostname)
             if len(page) == READ_AT_ONCE:
@@ -130,13 +131,27 @@ class Enumerator:
                 if len(listed) >= ENTERED_AT_ONCE:
                     await self._names.put_right(listed)
                     listed = []
-                pages += 1
-                if pages % EXTEND_EVERY_PAGES == 0:
-                    await self._store.put(keys.CENSUS_TURN_KEY, "1", self._turn_ms)
-                await asyncio.sleep(PAUSE_SECONDS)
+                await self._rest()
         await self._count(page, tally)
         await self._names.put_right([*listed, *page])
-        return tally.census(self._clock.now_ms())
+        census = tally.census(self._clock.now_ms())
+        await self._sift()
+        return census
+
+    async def _sift(self) -> None:
+        judged = 0
+        async for some in self._names.sift():
+            judged += some
+            if judged >= READ_AT_ONCE:
+                judged = 0
+                await self._rest()
+
+    async def _rest(self) -> None:
+        """Let others have Redis after a page, and keep the turn while there are more."""
+        self._pages += 1
+        if self._pages % EXTEND_EVERY_PAGES == 0:
+            await self._store.put(keys.CENSUS_TURN_KEY, "1", self._turn_ms)
+        await asyncio.sleep(PAUSE_SECONDS)
 
     async def _count(self, page: list[Hostname], tally: Tally) -> None:
         hosts = [keys.host_key(hostname) for hostname in page]

@@ -30,6 +30,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
+from gateway.moments import nearest_epoch_ms
+
 MAX_CHAIN_CERTIFICATES: Final = 10
 MAX_CHAIN_CHARACTERS: Final = 262144
 
@@ -127,7 +129,7 @@ def check_certificate(
         _check_time(certificate, now_utc)
     return CheckedCertificate(
         chain_pem="".join(one.public_bytes(Encoding.PEM).decode() for one in chain),
-        not_before_ms=_milliseconds(leaf.not_valid_before_utc),
+        not_before_ms=nearest_epoch_ms(_milliseconds(leaf.not_valid_before_utc)),
         not_after_ms=_milliseconds(leaf.not_valid_after_utc),
         serial_hex=f"{leaf.serial_number:x}",
         issuer=_issuer(leaf),

@@ -219,11 +219,12 @@ class Ledger:
 
         await self._change(list(buckets), rule)
 
-    async def hold(self, hostname: Hostname, until_ms: int, detail: str, *, ca_words: str) -> None:
+    async def hold(
+        self, hostname: Hostname, until_ms: int, detail: str, *, ca_words: str | None
+    ) -> None:
         """Hold back, on every process, all that the CA's refusal of `hostname` concerns.
 
-        `ca_words` are read for whom that is; `detail` is a sentence that may hold them, shown to
-        this hostname's client only.
+        `ca_words` say whom (None: this hostname); `detail` is for this hostname's client only.
         """
         scope = scope_of(ca_words, hostname)
         told = StoredHold(until_ms, detail, hostname)

@@ -60,6 +60,7 @@ def request(issuance_id: str, moment: Moment) -> Issuance:
         begun_at_ms=moment.now_ms,
         changed_at_ms=moment.now_ms,
         due_at_ms=moment.now_ms,
+        wanted_since_ms=moment.now_ms,
         passed_ms={State.REQUESTED.value: moment.now_ms},
     )
 
@@ -106,7 +107,8 @@ _RANKS: Final[dict[State, int]] = {
 def _due(issuance: Issuance, _: Event, moment: Moment) -> Step:
     if issuance.state in {State.WAITING, State.FAILED}:
         on = issuance.resume or State.REQUESTED
-        return _due(moved(issuance, on, moment, begun_at_ms=moment.now_ms), _, moment)
+        begun = {"begun_at_ms": moment.now_ms, "wanted_since_ms": issuance.since_ms}
+        return _due(moved(issuance, on, moment, **begun), _, moment)
     if issuance.state is State.REQUESTED:
         return _due_requested(issuance)
     return Step(issuance, _NEXT[issuance.state])

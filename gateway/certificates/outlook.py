@@ -15,7 +15,7 @@ from gateway.certificates.agenda import Work
 from gateway.certificates.events import Command, Due
 from gateway.certificates.leases import has_lapsed
 from gateway.certificates.moves import Moment
-from gateway.certificates.states import DebtKind
+from gateway.certificates.states import DebtKind, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,11 +32,11 @@ QUESTION_IS_NEAR_MS: Final = 3_600_000
 ROOM_WORDS: Final = "look again whether there is room for a new order"
 
 STEP_WORDS: Final = {
-    Command.CHOOSE_AUTHORITY: "choose an authority for a new order",
-    Command.MAKE_KEY: "make a key, then newOrder at {authority}",
-    Command.PLACE_ORDER: "newOrder at {authority}",
-    Command.READ_ORDER: "look at the order again, at {authority}",
-    Command.READ_AUTHORIZATION: "look at the authorization again, at {authority}",
+    Command.CHOOSE_AUTHORITY: "choose an authority, and place a new order there",
+    Command.MAKE_KEY: "make a key, then place an order at {authority}",
+    Command.PLACE_ORDER: "place an order at {authority}",
+    Command.READ_ORDER: "ask {authority} again how the order stands",
+    Command.READ_AUTHORIZATION: "ask {authority} again whether it has validated",
     Command.LOCATE_CHALLENGE: "find the zone that the challenge belongs to",
     Command.PUBLISH_CHALLENGE: "publish the challenge at {challenge}",
     Command.CHECK_PROPAGATION: "ask the name servers again for the challenge at {challenge}",
@@ -64,8 +64,9 @@ class Next:
 class Outlook:
     """One hostname. `state` is the issuance's, or else `CLEANING_UP` or `AT_REST`.
 
-    `since_ms` is not known of a hostname that nobody holds any more. `worker` is the process that
-    has it leased now.
+    `since_ms` is since when an issuance is wanted, however often it was tried, else since when the
+    certificate is valid; it is not known of a hostname that nobody holds any more. `worker` is the
+    process that has it leased now.
     """
 
     document: Document
@@ -87,7 +88,7 @@ def outlook(document: Document, now_ms: int, names: Mapping[str, str]) -> Outloo
     debts = agenda.debts_of(document)
     since_ms: int | None
     if issuance is not None:
-        state, since_ms = issuance.state.value, issuance.changed_at_ms
+        state, since_ms = issuance.state.value, issuance.since_ms
     elif certificate is not None:
         state = CLEANING_UP if debts else AT_REST
         since_ms = certificate.valid_from_ms
@@ -137,6 +138,13 @@ def _is_idle_question(certificate: StoredCertificate, pause_ms: int) -> bool:
     return certificate.window_ms is None and pause_ms > QUESTION_IS_NEAR_MS
 
 
+def _came_to_nothing(issuance: Issuance) -> bool:
+    """Whether an order was tried already in this attempt."""
+    if issuance.state is State.WAITING:
+        return bool(set(issuance.passed_ms) - {State.REQUESTED.value})
+    return issuance.state is State.FAILED
+
+
 def _step_words(issuance: Issuance, at_ms: int, names: Mapping[str, str]) -> str:
     if issuance.begins_anew and issuance.told_until_ms is not None:
         return ROOM_WORDS
@@ -147,5 +155,8 @@ def _step_words(issuance: Issuance, at_ms: int, names: Mapping[str, str]) -> str
         authority=authority_name(step.issuance.directory_url, names),
         challenge=step.issuance.challenge_name,
     )
-    has_new_key = step.command is Command.CHOOSE_AUTHORITY and step.issuance.sealed_key is None
-    return f"{words} with a new key" if has_new_key else words
+    if step.command is not Command.CHOOSE_AUTHORITY or not _came_to_nothing(issuance):
+        return words
+    # The order is new, whatever it was that failed: its challenge comes after it once more.
+    key = "with the same key" if step.issuance.sealed_key else "with a new key"
+    return f"try it all again {key}: a new order, the challenge in the zone, the validation"

@@ -14,10 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from gateway.certificates.budget import Renewal
+
 if TYPE_CHECKING:
     from gateway.certificates.moves import Moment
     from gateway.certificates.orders import RenewalInfo
-    from gateway.certificates.states import StoredCertificate
+    from gateway.certificates.states import Issuance, StoredCertificate
 
 SPREAD: Final = 0.1
 """Share of the time until renewal over which renewals are spread, towards earlier."""
@@ -132,3 +134,13 @@ def _pause_ms(told_seconds: float | None, lifetime_ms: int, *, is_offered: bool)
 
 def _own_pause_ms(lifetime_ms: int) -> int:
     return max(min(ASK_EVERY_MS, lifetime_ms // ASKS_A_LIFETIME), ASK_OFTEN_MS)
+
+
+def kind_of(issuance: Issuance, now_ms: int) -> Renewal:
+    """What an order of the issuance is for, to whoever counts it."""
+    if not issuance.renewal:
+        return Renewal.NEW
+    if issuance.overdue_at_ms is None or issuance.overdue_at_ms <= now_ms:
+        return Renewal.DUE
+    is_by_hand = issuance.early_until_ms is not None and issuance.early_until_ms > now_ms
+    return Renewal.BY_HAND if is_by_hand else Renewal.EARLY

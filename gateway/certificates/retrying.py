@@ -2,9 +2,12 @@
 
 What an issuance rests for by the gateway's own rules (a pause after a fault or a failure, an
 authority that it passes over, a policy that did not allow it) ends at once. What keeps the CA's
-limits does not: before an order the ledger is asked as always, and an order that is under way goes
-on only when nothing that the CA has said holds it. Nobody's step is touched: what a worker has in
+limits does not: before an order the ledger is asked as always, and what the CA itself has put off
+goes on only when nothing that it has said holds it. Nobody's step is touched: what a worker has in
 its hands, or asks for at the CA's pace, is refused.
+
+A retry that comes to nothing leaves the next attempt where it would have been: it is an operator's,
+and none of those by which pauses grow.
 
 A retry only makes a document due, or puts a renewal into it, so it may be repeated, by two at once
 too: there is one issuance, and one worker that has it leased places its order.
@@ -22,9 +25,10 @@ from gateway.certificates import machine
 from gateway.certificates.agenda import certificate_of, issuance_of
 from gateway.certificates.keys import renewal_id
 from gateway.certificates.leases import has_lapsed
+from gateway.certificates.ledger import HeldBy
 from gateway.certificates.moves import Moment
 from gateway.certificates.states import Issuance, State
-from gateway.moments import rfc3339_moment
+from gateway.moments import utc_words
 from gateway.store.documents import Change, Document, Holder
 
 if TYPE_CHECKING:
@@ -39,6 +43,10 @@ _AT_WORK = frozenset(State) - {State.WAITING, State.FAILED}
 
 class RetryRefused(Exception):
     """Why nothing was tried: one sentence."""
+
+
+class NotDue(RetryRefused):
+    """The certificate's time has not come: it is renewed where that is asked for."""
 
 
 class Begun(StrEnum):
@@ -88,7 +96,7 @@ def retry(document: Document, asked: Asked) -> tuple[Change, Retried]:
     """The change that has a certificate tried now, and what it begins.
 
     Raises:
-        RetryRefused: nothing is to be changed.
+        RetryRefused: nothing is to be changed; `NotDue`, unless it `renews`.
     """
     name, holder, lease = document.hostname, document.holder, document.lease
     issuance = issuance_of(document)
@@ -124,14 +132,33 @@ def _resumed(
             f"{name} is under way already, in the state {issuance.state}"
             f"{_next_look(issuance, asked.now_ms)}."
         )
-    if issuance.begins_anew:
-        _require_allowed(name, holder, asked)
-        due = replace(issuance, due_at_ms=asked.now_ms, told_until_ms=None, barred=False)
-        return Begun.ANEW, replace(due, passed_over={})
     held = asked.holds.get(issuance.directory_url or "")
-    if held is not None and held.until_ms > asked.now_ms:
+    is_held = held is not None and held.until_ms > asked.now_ms
+    due = replace(_before_its_last_try(issuance), due_at_ms=asked.now_ms, told_until_ms=None)
+    if issuance.begins_anew:
+        # What else holds an authority is the ledger's to say, and there may be another one.
+        if held is not None and is_held and held.by is HeldBy.AUTHORITY:
+            raise RetryRefused(f"{name} has been put off by its authority: {held.detail}.")
+        _require_allowed(name, holder, asked)
+        return Begun.ANEW, replace(due, barred=False, passed_over={})
+    if held is not None and is_held:
         raise RetryRefused(f"{name} has an order that can't go on yet: {held.detail}.")
-    return Begun.ORDER, replace(issuance, due_at_ms=asked.now_ms, told_until_ms=None)
+    return Begun.ORDER, due
+
+
+def _before_its_last_try(issuance: Issuance) -> Issuance:
+    """What is counted for pauses and patience without the last try, which this one replaces."""
+    if issuance.state is State.FAILED:
+        return replace(issuance, failures=max(0, issuance.failures - 1))
+    has_lost_its_order = (
+        issuance.begins_anew and issuance.directory_url is None and issuance.told_until_ms is None
+    )
+    return replace(
+        issuance,
+        faults=max(0, issuance.faults - 1),
+        away=max(0, issuance.away - 1),
+        orders_lost=max(0, issuance.orders_lost - has_lost_its_order),
+    )
 
 
 def _renewal(
@@ -139,14 +166,12 @@ def _renewal(
 ) -> Issuance:
     due_ms = due_from_ms(certificate)
     if not asked.renews and due_ms > asked.now_ms:
-        raise RetryRefused(
-            f"{name} has a certificate whose renewal is due at {rfc3339_moment(due_ms)};"
-            " with --renew it is renewed now."
-        )
+        raise NotDue(f"{name} has a certificate whose renewal is due at {utc_words(due_ms)}.")
     _require_allowed(name, holder, asked)
     replaced = renewal_id(certificate.chain_pem)
     moment = Moment(asked.now_ms, 0)
-    return machine.request_renewal(asked.issuance_id, certificate, replaced, moment)
+    begun = machine.request_renewal(asked.issuance_id, certificate, replaced, moment)
+    return replace(begun, early_until_ms=due_ms) if due_ms > asked.now_ms else begun
 
 
 def _require_allowed(name: Hostname, holder: Holder, asked: Asked) -> None:
@@ -160,7 +185,7 @@ def _require_allowed(name: Hostname, holder: Holder, asked: Asked) -> None:
 def _next_look(issuance: Issuance, now_ms: int) -> str:
     if issuance.due_at_ms <= now_ms:
         return ", and waits for a worker"
-    return f"; it is looked at again at {rfc3339_moment(issuance.due_at_ms)}"
+    return f"; it is looked at again at {utc_words(issuance.due_at_ms)}"
 
 
 class Standing(StrEnum):

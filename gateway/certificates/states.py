@@ -6,15 +6,20 @@ the hostname's document. Nothing here decides anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 (pydantic reads the fields' types)
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
+
+from gateway.moments import LATEST_MS, is_epoch_ms
 
 _STORED: Final = ConfigDict(extra="ignore", hide_input_in_errors=True)
 """Fields of a newer release are left out; what is stored beside a sealed key is in no message."""
+
+EpochMs = Annotated[int, Field(ge=0, le=LATEST_MS)]
+"""A time in epoch milliseconds. One that no calendar has could be told to nobody."""
 
 
 class State(StrEnum):
@@ -32,6 +37,21 @@ class State(StrEnum):
     FAILED = "failed"
 
 
+def _time_or_none(stored: object) -> object:
+    return stored if is_epoch_ms(stored) else None
+
+
+def _times_of_states(stored: object) -> dict[str, object]:
+    known = frozenset(State)
+    of_names = stored if isinstance(stored, Mapping) else {}
+    return {name: at for name, at in of_names.items() if name in known and is_epoch_ms(at)}
+
+
+ToldMs = Annotated[EpochMs | None, BeforeValidator(_time_or_none)]
+StageTimes = Annotated[Mapping[str, EpochMs], BeforeValidator(_times_of_states)]
+"""Times that only a person reads: what is none is left out, and takes nothing else away."""
+
+
 class Reason(StrEnum):
     """Why an issuance waits or failed: the `reason` of a refused certificate on the wire."""
 
@@ -47,6 +67,7 @@ class Issuance:
     """One attempt after another to get one certificate. Times are epoch milliseconds.
 
     `begun_at_ms` is when it was requested or, after a wait, went on: its pace counts from it.
+    `wanted_since_ms` is when it was first requested and never moves; None: a former release's.
     `resume` is the state that a waiting issuance goes on in. `failures` counts orders that came to
     nothing, `orders_lost` those that vanished. `faults` counts the passing faults in a row, that is
     since it last came forward, `away` those among them that were the authority's; `looks` the polls
@@ -61,30 +82,33 @@ class Issuance:
 
     A renewal's `renewal_id` names the certificate that it replaces (RFC 9773 section 4.1), which is
     from `renewed_directory_url`; `replaces` is the same once the order is to say so. From
-    `overdue_at_ms` on its share of the lifetime has passed; before that the authority asked for it.
+    `overdue_at_ms` on its share of the lifetime has passed; before that the authority asked for it,
+    or, until `early_until_ms`, when it would have begun by itself, an operator alone.
     """
 
     __pydantic_config__ = _STORED
 
     issuance_id: str
     state: State
-    begun_at_ms: int
-    changed_at_ms: int
-    due_at_ms: int
+    begun_at_ms: EpochMs
+    changed_at_ms: EpochMs
+    due_at_ms: EpochMs
+    wanted_since_ms: ToldMs = None
     renewal: bool = False
-    overdue_at_ms: int | None = None
+    overdue_at_ms: EpochMs | None = None
     renewal_id: str | None = None
     renewed_directory_url: str | None = None
+    early_until_ms: EpochMs | None = None
     failures: int = 0
     orders_lost: int = 0
     faults: int = 0
     away: int = 0
     looks: int = 0
     failed_at: str | None = None
-    told_until_ms: int | None = None
+    told_until_ms: EpochMs | None = None
     barred: bool = False
     directory_url: str | None = None
-    passed_over: Mapping[str, int] = field(default_factory=dict)
+    passed_over: Mapping[str, EpochMs] = field(default_factory=dict)
     replaces: str | None = None
     sealed_key: str | None = None
     csr: str | None = None
@@ -97,11 +121,16 @@ class Issuance:
     challenge_name: str | None = None
     challenge_value: str | None = None
     challenge_key: str | None = None
-    published_at_ms: int | None = None
+    published_at_ms: EpochMs | None = None
     resume: State | None = None
     reason: Reason | None = None
     message: str | None = None
-    passed_ms: Mapping[str, int] = field(default_factory=dict)
+    passed_ms: StageTimes = field(default_factory=dict)
+
+    @property
+    def since_ms(self) -> int:
+        """Since when it is wanted, as far as is known, however often it was begun."""
+        return self.begun_at_ms if self.wanted_since_ms is None else self.wanted_since_ms
 
     @property
     def begins_anew(self) -> bool:
@@ -140,17 +169,17 @@ class StoredCertificate:
     issuance_id: str
     chain_pem: str
     sealed_key: str
-    valid_from_ms: int
-    valid_until_ms: int
-    renew_at_ms: int
-    renew_after_ms: int
-    share_at_ms: int
+    valid_from_ms: EpochMs
+    valid_until_ms: EpochMs
+    renew_at_ms: EpochMs
+    renew_after_ms: EpochMs
+    share_at_ms: EpochMs
     serial: str
     issuer: str
     directory_url: str
-    ask_at_ms: int
-    window_ms: tuple[int, int] | None = None
-    stages_ms: Mapping[str, int] = field(default_factory=dict, hash=False)
+    ask_at_ms: EpochMs
+    window_ms: tuple[EpochMs, EpochMs] | None = None
+    stages_ms: StageTimes = field(default_factory=dict, hash=False)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON."""
@@ -205,7 +234,7 @@ class Debt:
     url: str | None = None
     directory_url: str | None = None
     tries: int = 0
-    due_at_ms: int = 0
+    due_at_ms: EpochMs = 0
 
     def to_json(self) -> dict[str, Any]:
         """As JSON, without the fields that say nothing."""

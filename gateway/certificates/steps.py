@@ -17,7 +17,6 @@ import structlog
 
 from gateway.certificates import events, leases, renewal
 from gateway.certificates.binding import KEY_PURPOSE, key_binding
-from gateway.certificates.budget import Renewal
 from gateway.certificates.events import Command
 from gateway.certificates.keys import (
     CertificateWrong,
@@ -28,7 +27,7 @@ from gateway.certificates.keys import (
 from gateway.certificates.leases import LeaseOver
 from gateway.certificates.ledger import Granted, Held, HeldBy
 from gateway.certificates.mishaps import PATIENCE_FAULTS
-from gateway.certificates.moves import SHORT_HOLD_MS
+from gateway.certificates.moves import SHORT_HOLD_MS, Moment, failure_pause_ms
 from gateway.certificates.orders import PASSING, AuthorityFault, FaultKind
 from gateway.certificates.questions import Questions
 from gateway.certificates.sealing import KeyMissing, SealBroken
@@ -147,7 +146,7 @@ class Steps:
         """
         with contextlib.suppress(AuthorityFault):  # no longer configured
             ledger = self._authorities.at(issuance.directory_url).ledger
-            kind = _renewal_kind(issuance, self._now_ms())
+            kind = renewal.kind_of(issuance, self._now_ms())
             await ledger.give_back(hostname, holder.client_id, renewal=kind)
 
     async def _failed(
@@ -175,6 +174,10 @@ class Steps:
         now_ms = self._now_ms()
         if fault.kind is FaultKind.RATE_LIMITED and told_ms:
             await ledger.hold(hostname, now_ms + told_ms, fault.detail, ca_words=fault.detail)
+        elif fault.kind is FaultKind.RATE_LIMITED:
+            # As long as the issuance rests by itself at least, whatever makes it due before.
+            pause_ms = failure_pause_ms(issuance.faults + 1, Moment(now_ms, 1))
+            await ledger.hold(hostname, now_ms + pause_ms, fault.detail, ca_words=None)
         elif fault.kind in PASSING:
             is_over = elsewhere and issuance.away + 1 >= PATIENCE_FAULTS
             pause_ms = max(told_ms, SUSPENDED_MS if is_over else 0)
@@ -205,7 +208,7 @@ class Steps:
         # No order is spent on a hostname whose challenge has no place.
         await self._challenges.locate(hostname, _deadline())
         now_ms = self._now_ms()
-        kind = _renewal_kind(issuance, now_ms)
+        kind = renewal.kind_of(issuance, now_ms)
         held: list[Held] = []
         for each in self._passable(issuance, now_ms) or self._authorities:
             verdict = await each.ledger.spend(hostname, holder.client_id, renewal=kind)
@@ -356,13 +359,6 @@ def _require(hostname: Hostname, named: Sequence[str], what: str) -> None:
 def _new_key_and_csr(key_type: KeyType, hostname: Hostname) -> tuple[bytes, bytes]:
     private_key_pem = new_private_key(key_type)
     return private_key_pem, csr_for(private_key_pem, hostname)
-
-
-def _renewal_kind(issuance: Issuance, now_ms: int) -> Renewal:
-    if not issuance.renewal:
-        return Renewal.NEW
-    is_due = issuance.overdue_at_ms is None or issuance.overdue_at_ms <= now_ms
-    return Renewal.DUE if is_due else Renewal.EARLY
 
 
 def _held_back(

@@ -80,7 +80,7 @@ async def _show(
     settings: Settings, wanted: Wanted, limit: int | None, *, follow: bool, as_json: bool
 ) -> None:
     from gateway.store.trail_reading import TrailReader
-    from gateway.wiring import open_store
+    from gateway.stores import open_store
 
     async with open_store(settings) as (store, _):
         reader = TrailReader(store, wanted)

@@ -16,7 +16,7 @@ from gateway.cli.session import (
     say,
     with_gateway,
 )
-from gateway.views.times import past_words
+from gateway.views.times import time_words
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -76,7 +76,7 @@ def list_all(config_path: str | None, hostname: str | None, *, as_json: bool) ->
         click.echo(json.dumps(entries))
         return
     for claim in found:
-        say(f"{claim.hostname}  since {past_words(claim.since_ms)}  {claim.note}".rstrip())
+        say(f"{claim.hostname}  since {time_words(claim.since_ms)}  {claim.note}".rstrip())
 
 
 async def _add(claims: Claims, hostname: Hostname, note: str) -> str | None:

@@ -24,6 +24,7 @@ from gateway.cli.authority_findings import check_accounts, check_directories
 from gateway.cli.finding import Finding, State
 from gateway.cli.listener_finding import listener_findings
 from gateway.cli.state_finding import state_finding
+from gateway.clocks import now_ms
 from gateway.configured import build_zones
 from gateway.dns.errors import DnsFault
 from gateway.dns.exchange import Exchange
@@ -36,11 +37,12 @@ from gateway.dns.health import (
     trouble_of,
     unused_name,
 )
-from gateway.store.connection import REPLICA_WAIT_MS, Store, StoreRefused, StoreUnavailable
+from gateway.store.connection import Store, StoreRefused, StoreUnavailable
 from gateway.store.embedded import EmbeddedRedis, EmbeddedRedisFault
 from gateway.store.persistence import Loss, losses, read_persistence
 from gateway.store.places import read_place
-from gateway.wiring import now_ms
+from gateway.store.sending import REPLICA_WAIT_MS
+from gateway.views import emptiness
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -322,9 +324,8 @@ async def _check_clients(url: str) -> AsyncIterator[Finding]:
             yield Finding(
                 "clients",
                 State.WARNING,
-                "Redis holds no client: every token is answered unauthorized.",
-                "Make them with `gateway clients ensure`; if there were some, Redis has lost its"
-                ' data: see "Redis lost" in docs/operating.md.',
+                emptiness.NO_CLIENT,
+                f"Make them with `gateway clients ensure`; {emptiness.LOST}",
             )
     finally:
         await store.close()

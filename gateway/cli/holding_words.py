@@ -13,7 +13,7 @@ from gateway.certificates.agenda import certificate_of, issuance_of
 from gateway.holdings.rebuilding import Upshot
 from gateway.holdings.records import remembered_record
 from gateway.store.documents import Unreadable
-from gateway.views.holdings import is_readable, record_words
+from gateway.views.holdings import is_readable, record_words, whose_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -170,7 +170,7 @@ def not_the_gateways(document: Document) -> str:
     if holder is None:
         return f"{refusal}: nobody holds it."
     return (
-        f"{refusal} but by {holder.client_id}, {holder.app_id}: that client releases it by its own"
+        f"{refusal} but by {whose_words(holder)}: that client releases it by its own"
         f" calls, or `gateway clients remove {quote(holder.client_id)} --release-holdings` all that"
         " it holds."
     )
@@ -207,7 +207,7 @@ def _finding_view(finding: Finding) -> dict[str, Any]:
 def _finding_line(finding: Finding) -> str:
     parts = [finding.hostname]
     if finding.owner is not None:
-        parts.append(f"{finding.owner.client_id}, {finding.owner.app_id}")
+        parts.append(whose_words(finding.owner))
     if finding.record is not None:
         parts.append(record_words(finding.record))
     text = f"{finding.outcome.value}: {MEANINGS[finding.outcome]}"

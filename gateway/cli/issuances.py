@@ -177,6 +177,7 @@ def _issuance_view(issuance: Issuance, names: Mapping[str, str]) -> dict[str, An
         "message": issuance.message,
         "renewal": issuance.renewal,
         "begunAt": issuance.begun_at_ms,
+        "changedAt": issuance.changed_at_ms,
         "dueAt": issuance.due_at_ms,
         "toldUntil": issuance.told_until_ms,
         "failures": issuance.failures,

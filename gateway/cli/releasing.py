@@ -93,4 +93,5 @@ def _withdrawn_view(done: Withdrawn) -> dict[str, Any]:
         "appId": done.owner.app_id,
         **done.answer.to_wire(),
         "keepsCertificate": done.keeps_certificate,
+        "remains": done.remains,
     }

@@ -71,7 +71,8 @@ async def _restore(settings: Settings, backup: Backup) -> None:
     from gateway.backup.restoring import restore
     from gateway.store.connection import StoreRefused, StoreUnavailable
     from gateway.store.deeds import Action, Deed
-    from gateway.wiring import open_gateway, open_store
+    from gateway.stores import open_store
+    from gateway.wiring import open_gateway
 
     cancel_at_sigterm()
     async with open_store(settings) as (store, clock):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.contract.names import Hostname
 from gateway.holdings import deeds
+from gateway.moments import is_epoch_ms
 from gateway.store import keys
 from gateway.store.documents import READ_AT_ONCE, Change, Document, Unreadable
 from gateway.store.trail import NO_TRAIL
@@ -69,8 +70,8 @@ class Claims:
         def decide(document: Document) -> Change:
             if document.holder is not None:
                 raise ClaimRefused(f"{hostname} is held by a client; release it first")
-            present = _claims_of(document)
-            since_ms = present[0].since_ms if present else self._now_ms()
+            present = claim_of(document)
+            since_ms = self._now_ms() if present is None else present.since_ms
             return Change({"claim": {"sinceMs": since_ms, "note": note}})
 
         # Before, so that a crash leaves no claim out of the list, and after, since it may just have
@@ -112,9 +113,12 @@ class Claims:
         for start in range(0, len(known), READ_AT_ONCE):
             for each in await self._documents.read_many(known[start : start + READ_AT_ONCE]):
                 try:
-                    claims += _claims_of(each)
+                    claim = claim_of(each)
                 except Unreadable as fault:
                     unreadable.append(fault)
+                    continue
+                if claim is not None:
+                    claims.append(claim)
         return Found(claims, unreadable)
 
     async def _unlist(self, hostname: Hostname) -> None:
@@ -124,13 +128,13 @@ class Claims:
             await self._store.add_to_set(keys.CLAIMS_KEY, hostname)
 
 
-def _claims_of(document: Document | Unreadable) -> list[Claim]:
+def claim_of(document: Document | Unreadable) -> Claim | None:
     """The claim of a document, if it has one. Raises `Unreadable`."""
     if isinstance(document, Unreadable):
         raise document
     if document.claim is None:
-        return []
+        return None
     since_ms, note = document.claim.get("sinceMs"), document.claim.get("note")
-    if type(since_ms) is not int or type(note) is not str:
+    if not is_epoch_ms(since_ms) or type(note) is not str:
         raise Unreadable(document.hostname)
-    return [Claim(document.hostname, since_ms, note)]
+    return Claim(document.hostname, since_ms, note)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gateway.holdings.record_answers import remains_of
 from gateway.store.deeds import Action, Deed
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gateway.certificates.states import StoredCertificate
     from gateway.contract import CertificateRefused, DnsRecord, SyncDnsRecordResponse
     from gateway.contract.names import Hostname
+    from gateway.dns.outcome import Outcome
     from gateway.dns.owner import Owner
     from gateway.holdings.forgetting import Forgotten
     from gateway.holdings.handing_over import HandedOver
@@ -28,25 +30,37 @@ def of_sync(
     answer: SyncDnsRecordResponse,
     *,
     wanted: DnsRecord | None,
-    before: DnsRecord | None,
+    known: DnsRecord | None = None,
+    outcome: Outcome | None = None,
 ) -> Deed:
     """A record published, replaced, withdrawn or not; `wanted` is None where it was to go.
 
-    A withdrawal that knew of no record may have taken one out of the zone, and mostly has not: it
-    counts as no change, so that one that is repeated is told once in a while.
+    What was there before is what the zone had of the ownership, as `outcome` has seen it; of what
+    changed nothing, what Redis knows as published, `known`. A withdrawal that neither knew of a
+    record nor found one counts as no change, so that one that is repeated is told once in a while.
     """
-    is_idle = wanted is None and before is None
-    found = ", ".join(f"{each.type} {each.value}" for each in answer.conflicting_records)
+    changes = answer.status in _CHANGED
+    has_seen = changes and outcome is not None
+    went = outcome is not None and bool(outcome.removed or outcome.unmarked)
+    is_idle = wanted is None and known is None and not went
+    before = None if known is None or has_seen else words_of(known)
+    detail = None
+    if outcome is not None and has_seen:
+        before = ", ".join(f"{each.type} {each.value} {each.ttl}" for each in outcome.removed)
+        detail = remains_of(outcome, is_known=known is not None)
+    if answer.conflicting_records:
+        found = ", ".join(f"{each.type} {each.value}" for each in answer.conflicting_records)
+        detail = f"in the way: {found}"
     return Deed(
         Action.RECORD_SYNC,
         answer.status,
-        changed=answer.status in _CHANGED and not is_idle,
+        changed=changes and not is_idle,
         hostname=owner.hostname,
         client_id=owner.client_id,
         app_id=owner.app_id,
-        before=words_of(before) if before else None,
+        before=before or None,
         after=words_of(answer.record or wanted) if wanted is not None else None,
-        detail=f"in the way: {found}" if found else None,
+        detail=detail,
     )
 
 

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from gateway.certificates import deeds as certificate_deeds
 from gateway.certificates.agenda import certificate_of, issuance_of
 from gateway.certificates.leases import has_lapsed
-from gateway.certificates.retrying import Asked, Retried, RetryRefused, Standing, retry, standing
+from gateway.certificates.retrying import (
+    Asked,
+    NotDue,
+    Retried,
+    RetryRefused,
+    Standing,
+    retry,
+    standing,
+)
 from gateway.holdings import deeds
 from gateway.holdings.claims import ClaimRefused
 from gateway.holdings.own_certificate import THE_GATEWAY
@@ -31,8 +39,9 @@ if TYPE_CHECKING:
     from gateway.certificates.authorities import Authorities
     from gateway.certificates.ledger import Held
     from gateway.certificates.states import Issuance, StoredCertificate
-    from gateway.contract import SyncDnsRecordResponse
+    from gateway.contract import DnsRecord, SyncDnsRecordResponse
     from gateway.contract.names import ClientId, Hostname
+    from gateway.dns.outcome import FoundRecord
     from gateway.dns.owner import Owner
     from gateway.holdings.certificates import Certificates
     from gateway.holdings.claims import Claim, Claims
@@ -46,6 +55,10 @@ LOOK_SECONDS: Final = 0.1
 
 class DeedRefused(Exception):
     """Why nothing was done: one sentence for the operator."""
+
+
+class RenewalNotDue(DeedRefused):
+    """There is a certificate at rest, and nobody has said that it is to be renewed already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +83,18 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """What came of it in the zone, as a client is answered; its certificate may be there still."""
+    """What came of it in the zone, as a client is answered; its certificate may be there still.
+
+    `known` is the record that Redis had as published, `removed` what the zone had of it. `remains`:
+    what was found otherwise than it was published, or is left there, in words.
+    """
 
     owner: Owner
     answer: SyncDnsRecordResponse
     keeps_certificate: bool
+    known: DnsRecord | None = None
+    removed: tuple[FoundRecord, ...] = ()
+    remains: str | None = None
 
     @property
     def is_done(self) -> bool:
@@ -121,6 +141,7 @@ class OperatorDeeds:
         due, not when it is done.
 
         Raises:
+            RenewalNotDue: a certificate rests there, whose time has not come.
             DeedRefused: nothing rests there, or what rests is held by what the CA has said.
         """
         if len(self._authorities) == 0:
@@ -147,7 +168,8 @@ class OperatorDeeds:
         try:
             await self._documents.change(hostname, decide)
         except RetryRefused as refused:
-            self._refuse(Action.CERTIFICATE_RETRY, hostname, str(refused))
+            kind = RenewalNotDue if isinstance(refused, NotDue) else DeedRefused
+            self._refuse(Action.CERTIFICATE_RETRY, hostname, str(refused), kind)
         (retried,) = done
         self._trail.note(certificate_deeds.of_retry(retried))
         self._wake(hostname, retried.holder.client_id)
@@ -190,9 +212,9 @@ class OperatorDeeds:
             Overloaded: this process can't ask the zone.
         """
         document = await self._held(owner, Action.RECORD_SYNC)
-        answer = await self._records.withdraw(owner)
+        done = await self._records.withdrawal(owner)
         keeps = document.certificate is not None or document.issuance is not None
-        return Withdrawn(owner, answer, keeps)
+        return Withdrawn(owner, done.answer, keeps, done.known, done.outcome.removed, done.remains)
 
     async def claim(self, hostname: Hostname, note: str = "") -> Claim:
         """Hold a hostname against every client, or change the claim's note; repeatable.
@@ -224,9 +246,15 @@ class OperatorDeeds:
         }
         return {url: held for url, held in found.items() if held is not None}
 
-    def _refuse(self, action: Action, hostname: Hostname, why: str) -> NoReturn:
+    def _refuse(
+        self,
+        action: Action,
+        hostname: Hostname,
+        why: str,
+        kind: type[DeedRefused] = DeedRefused,
+    ) -> NoReturn:
         self._trail.note(deeds.of_refused_command(action, hostname, why))
-        raise DeedRefused(why)
+        raise kind(why)
 
 
 def why_not(document: Document, owner: Owner) -> str | None:

@@ -3,7 +3,7 @@
 Responsible for judging whether one more may be taken; what is held already is never looked at, goes
 on working and is renewed. Must not: take or give up anything. Called by `holdings.hold`, around the
 taking of a hostname that was entered in the client's index, and for what is held by now by the
-operator's page.
+operator's page. Whoever answers calls counts what is refused here: a rehearsal is refused, too.
 
 What counts is what the documents say, not a counter that could drift from them, and what others are
 taking right now, which no document says yet. For that a call reserves its place first, in Redis and
@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from gateway import measures
 from gateway.contract import Overloaded
 from gateway.contract.names import Hostname
 from gateway.store.connection import StoreUnavailable
@@ -49,6 +48,14 @@ class Kind(Enum):
 
     RECORD = ("record",)
     CERTIFICATE = ("certificate", "issuance")
+
+
+class QuotaReached(Overloaded):
+    """There is no room. `limit` is what figures call it: `records` or `certificates`."""
+
+    def __init__(self, kind: Kind, retry_after_ms: int, text: str) -> None:
+        super().__init__(retry_after_ms, text)
+        self.limit = "records" if kind is Kind.RECORD else "certificates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ class Quotas:
         """Room for one more of a kind, reserved while the block takes it.
 
         Raises:
-            Overloaded: there is none.
+            QuotaReached: there is none.
             StoreUnavailable: nobody can tell.
         """
         most = self._quota_of(client_id).of(kind)
@@ -136,10 +143,10 @@ class Quotas:
             held += len(of_page)
             taking = taking - of_page
             if held >= most:
-                raise _refusal(kind, FULL_RETRY_MS, f"{_what(kind, most)}: give one up first.")
+                raise QuotaReached(kind, FULL_RETRY_MS, f"{_what(kind, most)}: give one up first.")
         if held + len(taking - {hostname}) >= most:
             text = f"{_what(kind, most)}, if all calls under way come to something."
-            raise _refusal(kind, CALLS_RETRY_MS, text)
+            raise QuotaReached(kind, CALLS_RETRY_MS, text)
 
 
 def _hostnames(kind: Kind, calls: Sequence[str], own: str) -> set[Hostname]:
@@ -151,8 +158,3 @@ def _hostnames(kind: Kind, calls: Sequence[str], own: str) -> set[Hostname]:
 
 def _what(kind: Kind, most: int) -> str:
     return f"The client holds as many hostnames with a {kind.name.lower()} as it may ({most})"
-
-
-def _refusal(kind: Kind, retry_after_ms: int, text: str) -> Overloaded:
-    measures.limit_reached("records" if kind is Kind.RECORD else "certificates")
-    return Overloaded(retry_after_ms, text)

@@ -1,10 +1,12 @@
 """What a call for a record is answered, from what came of it in the zone. Pure.
 
-Called by `holdings.records`, and by `access` for what it refuses.
+What a withdrawal has left in the zone is for operators alone: the contract's answer has no word for
+it. Called by `holdings.records`, by `access` for what it refuses, and by `views.deed_words`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gateway.contract import ConflictingRecord, Overloaded, SyncDnsRecordResponse
@@ -28,6 +30,23 @@ _STATUS: Final[dict[OutcomeKind, SyncStatus]] = {
 PUBLISHED: Final = {OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED}
 
 
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """What came of a withdrawal: what its client is answered, and what became of the zone.
+
+    `known`: the record that Redis had as published, if it had any.
+    """
+
+    answer: SyncDnsRecordResponse
+    outcome: Outcome
+    known: DnsRecord | None = None
+
+    @property
+    def remains(self) -> str | None:
+        """What is not as the answer lets expect, in words; None where nothing is."""
+        return remains_of(self.outcome, is_known=self.known is not None)
+
+
 def answer_of(hostname: Hostname, outcome: Outcome) -> SyncDnsRecordResponse:
     """The answer that states an outcome."""
     is_conflict = outcome.kind is OutcomeKind.CONFLICT
@@ -40,6 +59,25 @@ def answer_of(hostname: Hostname, outcome: Outcome) -> SyncDnsRecordResponse:
         retry_after_ms=None if retry is None else int(retry * 1000),
         message=outcome.detail,
     )
+
+
+def remains_of(outcome: Outcome, *, is_known: bool) -> str | None:
+    """What a withdrawal found otherwise than it was published, or has left; None where nothing.
+
+    `is_known`: Redis had a record as published.
+    """
+    if outcome.kind is not OutcomeKind.DELETED:
+        return None
+    found = " and ".join(f"{each.type} {each.value}" for each in outcome.left)
+    verb = "is" if len(outcome.left) == 1 else "are"
+    stays = f"{found}, which somebody else wrote, {verb} still there" if found else None
+    if outcome.removed:
+        return stays
+    if outcome.unmarked:
+        return f"its marker is gone; {stays or 'its address was gone before'}"
+    if not is_known:
+        return None
+    return f"nothing of it was there any more; {stays}" if stays else "it was gone before"
 
 
 def demand_means(outcome: Outcome) -> None:

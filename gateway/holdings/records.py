@@ -20,10 +20,13 @@ from gateway.contract import (
 )
 from gateway.dns.outcome import Outcome, OutcomeKind
 from gateway.holdings import deeds
+from gateway.holdings.claims import claim_of
+from gateway.holdings.conflicts_met import ConflictsMet
 from gateway.holdings.hold import HeldByAnother, given_up, hold_for, is_established, owner_of
 from gateway.holdings.orphans import is_intent
 from gateway.holdings.quotas import Kind
-from gateway.holdings.record_answers import PUBLISHED, answer_of, demand_means
+from gateway.holdings.record_answers import PUBLISHED, Withdrawal, answer_of, demand_means
+from gateway.moments import is_epoch_ms
 from gateway.store.documents import Change, Contended, Document, Holder, Unreadable
 from gateway.store.trail import NO_TRAIL
 
@@ -75,6 +78,7 @@ class Records:
         self._trail = trail
         self._new_id = new_id
         self._now_ms = now_ms
+        self._conflicts_met = ConflictsMet()
 
     async def publish(self, owner: Owner, wanted: DnsRecord) -> SyncDnsRecordResponse:
         """Publish or replace the ownership's record; repeatable.
@@ -113,6 +117,10 @@ class Records:
             Contended: another call published the record each time it was withdrawn.
             Overloaded: this process can't ask the zone.
         """
+        return (await self.withdrawal(owner)).answer
+
+    async def withdrawal(self, owner: Owner) -> Withdrawal:
+        """The same, with what became of the zone; raises as `withdraw`."""
         holder = Holder(owner.client_id, owner.app_id)
         deadline = _deadline()
         for _ in range(ROUNDS):
@@ -125,13 +133,14 @@ class Records:
                 sought=sought_records(document),
                 deadline=deadline,
             )
-            answer = self._told(owner, outcome, None, _published(document))
+            known = _published(document)
+            answer = self._told(owner, outcome, None, known)
             demand_means(outcome)
             if outcome.kind is not OutcomeKind.DELETED or await self._forget(document, holder):
-                return answer
+                return Withdrawal(answer, outcome, known)
         raise Contended(f"{owner.hostname} is being published and withdrawn at once")
 
-    async def _withdraw_unheld(self, owner: Owner, document: Document) -> SyncDnsRecordResponse:
+    async def _withdraw_unheld(self, owner: Owner, document: Document) -> Withdrawal:
         """Something else holds the hostname; yet the zone may carry the ownership's record.
 
         So it is when Redis was emptied, and another asks for the hostname first or an operator
@@ -145,7 +154,7 @@ class Records:
             )
             if withdrawn.kind is not OutcomeKind.DELETED:
                 outcome = withdrawn
-        return self._told(owner, outcome, None)
+        return Withdrawal(self._told(owner, outcome, None), outcome)
 
     async def _publish_once(
         self, owner: Owner, wanted: DnsRecord, deadline: float
@@ -211,12 +220,14 @@ class Records:
         owner: Owner,
         outcome: Outcome,
         wanted: DnsRecord | None,
-        before: DnsRecord | None = None,
+        known: DnsRecord | None = None,
     ) -> SyncDnsRecordResponse:
         """The answer. The audit trail is told at once, whatever Redis is to remember afterwards."""
         answer = answer_of(owner.hostname, outcome)
-        if outcome.kind is not OutcomeKind.UNCHANGED:
-            self._trail.note(deeds.of_sync(owner, answer, wanted=wanted, before=before))
+        is_over = self._conflicts_met.is_ended_by(owner, outcome.kind)
+        if outcome.kind is not OutcomeKind.UNCHANGED or is_over:
+            deed = deeds.of_sync(owner, answer, wanted=wanted, known=known, outcome=outcome)
+            self._trail.note(deed)
         return answer
 
     async def _remember(
@@ -332,7 +343,7 @@ def remembered_record(document: Document) -> DnsRecord | None:
     record = document.record
     if record is None:
         return None
-    if "published" not in record:
+    if "published" not in record or not is_epoch_ms(record.get("sinceMs", 0)):
         raise Unreadable(document.hostname)
     return _read(document, record)
 
@@ -361,8 +372,7 @@ def require_readable(document: Document) -> None:
         certificate_of(document)
         issuance_of(document)
         debts_of(document)
-        if document.claim is not None:
-            _ = document.claim["sinceMs"], document.claim["note"]
+        claim_of(document)
     except (KeyError, TypeError, ValueError):
         raise Unreadable(document.hostname) from None
 

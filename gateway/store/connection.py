@@ -1,40 +1,24 @@
 """The connection to Redis, of whatever kind: reads, and writes that are one atomic step each.
 
-Everything below `gateway.store` reaches Redis through `Store`; a Redis that cannot be reached, is
-loading, is read-only or answers too late raises `StoreUnavailable`, and nothing else of redis-py's
-own errors leaves this package. Knows no domain rule, and nothing of where a key lies:
-`store.routing` does.
+Everything below `gateway.store` reaches Redis through `Store`. Knows no domain rule, and nothing of
+how a command goes there and comes back: `store.sending` does.
 """
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import secrets
-import time
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import RedisError
 
 from gateway.store.faults import StoreRefused, StoreUnavailable, judged
-from gateway.store.keys import KEYRING_KEY, PROBE_KEYS, SCHEMA_KEY
-from gateway.store.places import Kind, read_place
-from gateway.store.routing import Errand, Router
+from gateway.store.routing import Errand
+from gateway.store.sending import Script, Sender
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from gateway.store.nodes import Command
-
 __all__ = ["Store", "StoreRefused", "StoreUnavailable", "Swap"]
-
-REPLICA_WAIT_MS: Final = 200
-"""How long a write waits for its replicas. The Redis itself stays free for others meanwhile."""
-
-_SHORTAGE_LOGGED_EVERY_SECONDS: Final = 60.0
-
-_log = logging.getLogger(__name__)
 
 
 class Swap(NamedTuple):
@@ -46,69 +30,20 @@ class Swap(NamedTuple):
     lifetime_ms: int
 
 
-class Store:
+class Store(Sender):
     """Redis as the rest of the gateway sees it: a few reads, and one atomic change of a document.
 
-    `url` is as in `store.places`. Connections are opened when first needed; a command whose answer
-    was lost may be sent once more, which every one of them stands. `replicas` is how many copies a
-    write waits for, `REPLICA_WAIT_MS` at most: a failover takes the writes away that no replica
-    has. None: one, where there can be a failover. Every method raises `StoreUnavailable` when
-    Redis does not answer within `routing.LIMIT_SECONDS`, and `StoreRefused` when it answers with an
-    error.
+    `url` is as in `store.places`. Every method raises what `store.sending` says.
     """
 
     def __init__(self, url: str, *, replicas: int | None = None) -> None:
-        place = read_place(url)
-        self._router = Router(place)
-        self._replicas = int(place.kind is not Kind.SINGLE) if replicas is None else replicas
-        self._shortage_logged_at = -_SHORTAGE_LOGGED_EVERY_SECONDS
-        self._refusal: str | None = None
-        self._commit = _Script("commit")
-        self._remove_member = _Script("remove_member")
-        self._compare_and_set = _Script("compare_and_set")
-        self._take_call = _Script("take_call")
-        self._reserve = _Script("reserve")
-
-    async def close(self) -> None:
-        """Close every connection; repeatable."""
-        await self._router.close()
-
-    async def ping(self) -> None:
-        """Whether every part of Redis answers."""
-        await self._router.probe()
-
-    async def demand_writable(self) -> None:
-        """Whether writes are taken: as they are not without disk, replicas or memory.
-
-        Writes nothing: it asks to set keys that are there only, and none of them ever is. Some for
-        all nodes of a Cluster.
-
-        Raises:
-            StoreUnavailable, StoreRefused: writes are not taken, and why.
-        """
-        errands = [Errand(key, (("SET", key, "", "XX"),)) for key in PROBE_KEYS]
-        await self._router.run(errands)
-        for errand in errands:
-            _answer(errand)
-
-    def refuse(self, why: str | None) -> None:
-        """Let nothing be read or written from now on but what form the state has; None ends that.
-
-        For whoever has seen that it is another release's: what is there would be misread.
-        """
-        self._refusal = why
-
-    async def time_ms(self) -> int:
-        """Redis's own clock, in epoch milliseconds; of several servers always that of the same."""
-        # TIME names no key: a Cluster's node redirects what comes before it, once that has moved.
-        errand = Errand(KEYRING_KEY, (("EXISTS", KEYRING_KEY), ("TIME",)))
-        await self._router.run([errand])
-        _answer(errand)
-        told = errand.answers[1]
-        if isinstance(told, RedisError):
-            raise judged(told) from told
-        seconds, microseconds = told
-        return int(seconds) * 1000 + int(microseconds) // 1000
+        super().__init__(url, replicas=replicas)
+        self._commit = Script("commit")
+        self._remove_member = Script("remove_member")
+        self._compare_and_set = Script("compare_and_set")
+        self._take_call = Script("take_call")
+        self._take_turn = Script("take_turn")
+        self._reserve = Script("reserve")
 
     async def fields(self, key: str) -> dict[str, str]:
         """All fields of a hash; empty when it does not exist."""
@@ -117,6 +52,15 @@ class Store:
     async def fields_of_each(self, keys: Sequence[str]) -> list[dict[str, str]]:
         """All fields of each of some hashes, in the same order, asked for at once."""
         return await self._read_each([(key, ("HGETALL", key)) for key in keys])
+
+    async def hashes(self, keys: Sequence[str]) -> list[dict[str, str] | None]:
+        """All fields of each of some hashes, as `fields_of_each`.
+
+        None where something else lies under the key: it hides no other.
+        """
+        errands = [Errand(key, (("HGETALL", key),)) for key in keys]
+        await self._carry_out(errands)
+        return [_if_hash(errand) for errand in errands]
 
     async def keys_like(self, pattern: str) -> AsyncIterator[str]:
         """Every key of this glob-style pattern, on all nodes; one may come more than once."""
@@ -132,14 +76,13 @@ class Store:
         """
         errands = [Errand(key, (("HMGET", key, *names),)) for key in keys]
         await self._carry_out(errands)
-        found = [errand.answers[0] for errand in errands]
         return [
             None
-            if isinstance(values, RedisError)
+            if values is None
             else {
                 name: value for name, value in zip(names, values, strict=True) if value is not None
             }
-            for values in found
+            for values in map(_if_hash, errands)
         ]
 
     async def commit(
@@ -154,8 +97,9 @@ class Store:
         sets: dict[str, str] | None = None,
         deletes: Sequence[str] = (),
         list_key: str | None = None,
+        goes_with: str | None = None,
     ) -> str | None:
-        """Run `commit.lua`, which says what each argument means.
+        """Run `commit.lua`, which says what each argument means. Either of the last two, or none.
 
         Returns the version that the document was given if it was changed, or None when it was not
         as expected and nothing was changed. After `StoreUnavailable` the change may have been
@@ -167,7 +111,8 @@ class Store:
         for name, value in pairs.items():
             arguments += (name, value)
         arguments += deletes
-        keys = [key for key in (document_key, index_key, list_key) if key is not None]
+        beside = [key for key in (list_key, goes_with) if key is not None]
+        keys = [document_key, index_key, *beside]
         changed = await self._run(self._commit, keys, arguments)
         return new_version if changed == 1 else None
 
@@ -240,12 +185,12 @@ class Store:
         return cast("list[str | None]", await self._read(keys[0], ("MGET", *keys)))
 
     async def take_turn(self, key: str, lifetime_ms: int) -> bool:
-        """Set a key that nobody has set within its lifetime: whether this caller has the turn.
+        """Run `take_turn.lua`: whether nobody has had the turn within its lifetime but this caller.
 
         No lock: it says when something is worth doing again. False also when Redis's answer was
         lost and the command was sent a second time.
         """
-        return await self._write(key, ("SET", key, "1", "NX", "PX", lifetime_ms)) is not None
+        return bool(await self._run(self._take_turn, [key], [lifetime_ms]) == 1)
 
     async def put(self, key: str, value: str, lifetime_ms: int) -> None:
         """Set a value that ends after its lifetime."""
@@ -287,106 +232,16 @@ class Store:
         """How many members a set has."""
         return cast("int", await self._read(key, ("SCARD", key)))
 
-    async def answers_of_each(self, wanted: Sequence[tuple[str, Sequence[Command]]]) -> list[Any]:
-        """For each key what its commands came to, a list; all at once.
-
-        Those of one key go in order, on one connection. For `store.whole` and `store.stream`. Does
-        not wait for replicas.
-        """
-        errands = [Errand(key, tuple(commands)) for key, commands in wanted]
-        await self._carry_out(errands)
-        for errand in errands:
-            for answer in errand.answers:
-                if isinstance(answer, RedisError):
-                    raise judged(answer) from answer
-        return [errand.answers for errand in errands]
-
-    async def _carry_out(self, errands: Sequence[Errand]) -> None:
-        if self._refusal is not None and any(errand.key != SCHEMA_KEY for errand in errands):
-            raise StoreUnavailable(self._refusal)
-        await self._router.run(errands)
-
-    async def _read(self, key: str, command: Command) -> Any:
-        (answer,) = await self._read_each([(key, command)])
-        return answer
-
-    async def _read_each(self, wanted: Sequence[tuple[str, Command]]) -> list[Any]:
-        errands = [Errand(key, (command,)) for key, command in wanted]
-        await self._carry_out(errands)
-        return [_answer(errand) for errand in errands]
-
-    async def _run(
-        self,
-        script: _Script,
-        keys: Sequence[str],
-        arguments: Sequence[str | float],
-        *,
-        waits: bool = True,
-    ) -> Any:
-        send = self._write if waits else self._read
-        rest = (len(keys), *keys, *arguments)
-        async with self._router.time_limit():
-            try:
-                return await send(keys[0], ("EVALSHA", script.digest, *rest))
-            except _ScriptMissing:  # a Redis that has just started, or become the primary
-                return await send(keys[0], ("EVAL", script.text, *rest))
-
-    async def _write(self, key: str, command: Command) -> Any:
-        if self._replicas == 0:
-            return await self._read(key, command)
-        # WAIT counts what was written on its own connection.
-        errand = Errand(key, (command, ("WAIT", self._replicas, REPLICA_WAIT_MS)))
-        async with self._router.time_limit():
-            await self._carry_out([errand])
-            answer = _answer(errand)
-            acknowledged = errand.answers[1]
-            if isinstance(acknowledged, RedisError):
-                raise judged(acknowledged)
-            if acknowledged < self._replicas:
-                await self._go_on_with_fewer(errand, acknowledged)
-        return answer
-
-    async def _go_on_with_fewer(self, errand: Errand, acknowledged: int) -> None:
-        """Judge a write that too few replicas have: a pair that has lost one half must go on.
-
-        But not a gateway that was cut off together with a primary that has been replaced: what is
-        written there will be forgotten.
-        """
-        if not await self._router.is_still_primary(errand):
-            raise StoreUnavailable("The primary that took the last write has been replaced")
-        now = time.monotonic()
-        if now - self._shortage_logged_at >= _SHORTAGE_LOGGED_EVERY_SECONDS:
-            self._shortage_logged_at = now
-            _log.warning(
-                "a write is on %d of %d replicas after %d ms: a failover now would lose it",
-                acknowledged,
-                self._replicas,
-                REPLICA_WAIT_MS,
-            )
-
-
-class _ScriptMissing(Exception):
-    """The Redis has not seen this script yet."""
-
-
-class _Script:
-    """A script of `store/lua`, sent by its digest whenever Redis knows it."""
-
-    def __init__(self, name: str) -> None:
-        file = resources.files("gateway.store").joinpath("lua", f"{name}.lua")
-        self.text = file.read_text("utf-8")
-        # The name that Redis gives it, no protection.
-        self.digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
-
 
 _SCORED: Final = "WITHSCORES"
 
 
-def _answer(errand: Errand) -> Any:
+def _if_hash(errand: Errand) -> Any:
+    """What a command for a hash came to; None where something else lies under its key."""
     answer = errand.answers[0]
-    if isinstance(answer, NoScriptError):
-        raise _ScriptMissing
     if isinstance(answer, RedisError):
+        if str(answer).startswith("WRONGTYPE"):
+            return None
         raise judged(answer) from answer
     return answer
 

@@ -68,6 +68,8 @@ class Role(StrEnum):
     OPERATOR = "operator"
     WORKER = "worker"
     PROCESS = "process"
+    VISITOR = "visitor"
+    """Somebody who has not shown who he is."""
 
 
 @dataclass(frozen=True, slots=True)

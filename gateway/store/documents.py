@@ -18,13 +18,12 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from gateway.contract.names import Hostname
+from gateway.contract.names import AppId, ClientId, Hostname
 from gateway.store import keys
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from gateway.contract.names import AppId, ClientId
     from gateway.store.connection import Store
 
 Json = dict[str, Any]
@@ -113,14 +112,15 @@ class Documents:
         Raises:
             Unreadable: a newer release has written it, or somebody has altered it.
         """
-        return as_document(hostname, await self._store.fields(keys.host_key(hostname)))
+        (fields,) = await self._store.hashes([keys.host_key(hostname)])
+        return as_document(hostname, fields)
 
     async def read_many(self, hostnames: Sequence[Hostname]) -> list[Document | Unreadable]:
         """The documents of some hostnames (hundreds, not all there are), in the same order.
 
         One that cannot be read does not hide the others: the error is in its place.
         """
-        found = await self._store.fields_of_each([keys.host_key(name) for name in hostnames])
+        found = await self._store.hashes([keys.host_key(name) for name in hostnames])
         return [_parsed(name, fields) for name, fields in zip(hostnames, found, strict=True)]
 
     async def all_hostnames(self) -> AsyncIterator[Hostname]:
@@ -257,6 +257,9 @@ class Documents:
 _STATE_FIELDS: Final = ("holder", "record", "claim", "certificate", "issuance", "debts")
 """A document with none of these says nothing and is dropped."""
 
+_LONGEST_WORD: Final = 1_024
+"""Of an id, in characters: none is nearly as long."""
+
 _NOTHING: Final[tuple[object, ...]] = (None, (), [])
 """Field values that are stored by leaving the field out."""
 
@@ -271,25 +274,46 @@ def _text(value: object) -> str:
 
 def _client_in(holder: str | None) -> ClientId | None:
     try:
-        client_id: ClientId = json.loads(holder or "null")["clientId"]
-    except (ValueError, TypeError, KeyError):
+        return ClientId(_word(json.loads(holder or "null")["clientId"]))
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return client_id
 
 
-def _parsed(hostname: Hostname, fields: Mapping[str, str]) -> Document | Unreadable:
+def _parsed(hostname: Hostname, fields: Mapping[str, str] | None) -> Document | Unreadable:
     try:
         return as_document(hostname, fields)
     except Unreadable as fault:
         return fault
 
 
-def as_document(hostname: Hostname, fields: Mapping[str, str]) -> Document:
-    """A document from the fields of its hash. Raises `Unreadable`."""
+def as_document(hostname: Hostname, fields: Mapping[str, str] | None) -> Document:
+    """A document from the fields of its hash; None stands for what is none. Raises `Unreadable`."""
+    if fields is None:
+        raise Unreadable(hostname)
     try:
         return _document(hostname, fields)
     except (KeyError, TypeError, ValueError, RecursionError):
         raise Unreadable(hostname) from None
+
+
+def _holder(stored: Json) -> Holder:
+    return Holder(ClientId(_word(stored["clientId"])), AppId(_word(stored["appId"])))
+
+
+def _word(value: object) -> str:
+    """What may be an id; raises TypeError, and ValueError for half a character of UTF-16."""
+    if type(value) is not str or len(value) > _LONGEST_WORD:
+        raise TypeError("no id")
+    value.encode()
+    return value
+
+
+def _lease(stored: Json) -> Lease:
+    """A lease; whatever time it ends at, since `certificates.leases` judges one that none can."""
+    worker, fence, until_ms = stored["worker"], stored["fence"], stored["untilMs"]
+    if type(worker) is not str or type(fence) is not int or type(until_ms) is not int:
+        raise TypeError("lease")
+    return Lease(worker, fence, until_ms)
 
 
 def _document(hostname: Hostname, fields: Mapping[str, str]) -> Document:
@@ -307,12 +331,12 @@ def _document(hostname: Hostname, fields: Mapping[str, str]) -> Document:
     return Document(
         hostname=hostname,
         version=fields.get("version", ""),
-        holder=holder and Holder(holder["clientId"], holder["appId"]),
+        holder=None if holder is None else _holder(holder),
         record=value("record"),
         claim=value("claim"),
         certificate=value("certificate"),
         issuance=value("issuance"),
         debts=debts,
-        lease=lease and Lease(lease["worker"], lease["fence"], lease["untilMs"]),
+        lease=None if lease is None else _lease(lease),
         fence=value("fence", int) or 0,
     )

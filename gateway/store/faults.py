@@ -36,6 +36,10 @@ class StoreRefused(Exception):
     """Redis answered a command with an error: the gateway or Redis's configuration is at fault."""
 
 
+class WrongType(StoreRefused):
+    """Something of another type lies under a key: no gateway has written it."""
+
+
 def judged(error: RedisError | OSError) -> StoreUnavailable | StoreRefused:
     """Tell faults that pass by themselves (a failover, a full disk) from refusals."""
     if isinstance(error, AuthenticationError):
@@ -52,4 +56,5 @@ def judged(error: RedisError | OSError) -> StoreUnavailable | StoreRefused:
     word = str(error).split(" ", 1)[0]
     if word in _PASSING_WORDS:
         return StoreUnavailable(f"Redis takes no writes now: {word}")
-    return StoreRefused(f"Redis refused a command: {word}")
+    kind = WrongType if word == "WRONGTYPE" else StoreRefused
+    return kind(f"Redis refused a command: {word}")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gateway.contract.names import Hostname
+from gateway.moments import LATEST_MS
 from gateway.store import keys
 
 if TYPE_CHECKING:
@@ -62,17 +63,12 @@ class HoldingsIndex:
     async def entries(self, client_id: ClientId) -> list[tuple[Hostname, int]]:
         """Every hostname entered, with the epoch milliseconds of its (last) entry."""
         key = keys.client_holdings_key(keys.fingerprint(client_id))
-        return [
-            (Hostname(hostname), int(score)) for hostname, score in await self._store.members(key)
-        ]
+        return _timed(await self._store.members(key))
 
     async def newest(self, client_id: ClientId, limit: int) -> list[tuple[Hostname, int]]:
         """The hostnames entered last, the newest first, as `entries` tells them."""
         key = keys.client_holdings_key(keys.fingerprint(client_id))
-        return [
-            (Hostname(hostname), int(score))
-            for hostname, score in await self._store.highest_members(key, limit)
-        ]
+        return _timed(await self._store.highest_members(key, limit))
 
     async def page(
         self, client_id: ClientId, after: Hostname | None, limit: int
@@ -85,10 +81,14 @@ class HoldingsIndex:
         rank = -1 if after is None else await self._store.rank_from_highest(key, after)
         if rank is None:
             return None
-        found = await self._store.highest_members(key, limit, rank + 1)
-        return [(Hostname(hostname), int(score)) for hostname, score in found]
+        return _timed(await self._store.highest_members(key, limit, rank + 1))
 
     async def counts(self, client_ids: Sequence[ClientId]) -> list[int]:
         """How many hostnames are entered for each client, in the same order."""
         names = [keys.client_holdings_key(keys.fingerprint(each)) for each in client_ids]
         return await self._store.member_counts(names)
+
+
+def _timed(members: Sequence[tuple[str, float]]) -> list[tuple[Hostname, int]]:
+    """Hostnames with the times that their scores are; infinity, which others may enter, is none."""
+    return [(Hostname(hostname), int(min(max(score, 0), LATEST_MS))) for hostname, score in members]

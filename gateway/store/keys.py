@@ -29,10 +29,11 @@ and a crash between the two writes would strand an issuance until a sweep found 
 | `gw:{a<fingerprint>}:hold-<reach>:<subject>` | JSON: a CA's "come back later" | until that time |
 | `gw:{a<fingerprint>}:suspended` | JSON: why and until when an authority is skipped | until then |
 | `gw:page-session:<digest>` | JSON: who is logged in, see `http.page.sessions` | 1 h unused |
-| `gw:page-notice:<digest>` | what the next page of a session tells | a minute |
+| `gw:page-notice:<digest>:<path>` | list: what a session's next page there tells | a minute |
 | `gw:page-form:<digest>:<form>` | a mark: that form was sent | 12 h |
 | `gw:{trail}:audit` | stream: the audit trail, see `store.trail` | for ever, bounded |
 | `gw:{trail}:notable` | stream: those that an operator should see, see `store.notable` | as above |
+| `gw:{trail}:conflicts` | stream: those that tell of a conflict | as above |
 | `gw:{trail}:day:<yyyy-mm-dd>` | hash: how many of some sorts that day (UTC) had | 100 days |
 | `gw:{trail}:writer:<id>` | number of the last entry that a writer has in it | an hour |
 | `gw:{trail<bucket>}:handed:<issuance>:<credential>` | id of that entry | the certificate's |
@@ -54,6 +55,7 @@ UNTOLD_KEY = "gw:untold"
 KEYRING_KEY = "gw:keyring"
 AUDIT_KEY = "gw:{trail}:audit"
 NOTABLE_KEY = "gw:{trail}:notable"
+CONFLICTS_KEY = "gw:{trail}:conflicts"
 SCHEMA_KEY = "gw:schema"
 ALL_KEYS = "gw:*"
 """The pattern of everything that the gateway keeps."""
@@ -153,9 +155,9 @@ def page_session_key(session_name: str) -> str:
     return f"gw:page-session:{session_name}"
 
 
-def page_notice_key(session_name: str) -> str:
-    """The key of what the next page of a session tells."""
-    return f"gw:page-notice:{session_name}"
+def page_notice_key(session_name: str, path: str) -> str:
+    """The key of what the page at this path tells next, in a session."""
+    return f"gw:page-notice:{session_name}:{fingerprint(path)}"
 
 
 def page_form_key(session_name: str, form_id: str) -> str:

@@ -1,8 +1,9 @@
 """What happened lately, as the trail's writers keep it beside the trail: for an overview at once.
 
-Responsible for reading the notable entries, the conflicts among them, and the counts of days; each
-is bounded, however long the trail is. Must not: decide what is notable (`store.notable` does), or
-read the trail itself. Called by the operator's page.
+Responsible for reading the notable entries, the conflicts, and the counts of days; each is bounded,
+however long the trail is. Something else in the place of one reads as nothing, and the next entry
+replaces it. Must not: decide what is notable (`store.notable` does), or read the trail itself.
+Called by the operator's page.
 """
 
 from __future__ import annotations
@@ -11,20 +12,21 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from gateway.store.keys import NOTABLE_KEY, audit_day_key
+from gateway.store.faults import WrongType
+from gateway.store.keys import CONFLICTS_KEY, NOTABLE_KEY, audit_day_key
 from gateway.store.notable import Counted, is_conflict
-from gateway.store.trail_reading import TrailReader, Wanted
+from gateway.store.trail_reading import TrailPage, TrailReader, Wanted
 from gateway.store.trail_writing import DAYS_KEPT, day_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gateway.store.connection import Store
-    from gateway.store.trail_reading import Told, TrailPage
+    from gateway.store.trail_reading import Told
 
 _DAY_MS: Final = 86_400_000
 _LOOKED_THROUGH: Final = 200
-"""How many notable entries are looked through for conflicts at once."""
+"""How many conflicts are read at once, for the newest of each hostname."""
 
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
@@ -60,15 +62,14 @@ class Lately:
         Raises:
             ValueError: the place is none.
         """
-        return await TrailReader(self._store, Wanted(), NOTABLE_KEY).before(before, limit)
+        return await self._page(NOTABLE_KEY, before, limit)
 
     async def conflicts(self, limit: int) -> list[Told]:
         """The newest conflict of each hostname, from the newest to the oldest."""
-        reader = TrailReader(self._store, Wanted(), NOTABLE_KEY)
         newest: dict[str, Told] = {}
         place: str | None = None
         while len(newest) < limit:
-            page = await reader.before(place, _LOOKED_THROUGH, _LOOKED_THROUGH)
+            page = await self._page(CONFLICTS_KEY, place, _LOOKED_THROUGH)
             for told in page.entries:
                 if told.entry is not None and _is_conflict(told.entry):
                     newest.setdefault(told.entry["hostname"], told)
@@ -84,6 +85,12 @@ class Lately:
         names = [each.value for each in Counted]
         found = await self._store.some_fields_of_each([audit_day_key(day) for day in days], names)
         return [_counts(day, fields or {}) for day, fields in zip(days, found, strict=True)]
+
+    async def _page(self, key: str, before: str | None, limit: int) -> TrailPage:
+        try:
+            return await TrailReader(self._store, Wanted(), key).before(before, limit)
+        except WrongType:
+            return TrailPage([], None, is_cut=False)
 
 
 def _is_conflict(entry: Mapping[str, Any]) -> bool:

@@ -10,7 +10,9 @@ One list of all was the alternative: on a Cluster it would lie in another slot t
 and a crash between two writes would leave it wrong.
 
 A document of a former release, which has no lists, or a list that somebody deleted, is entered by
-the census (`certificates.enumerator`); whoever reads a name whose document is gone puts that right.
+the census (`certificates.enumerator`), which also sifts each list: what has no document goes, as
+one that a former release dropped, and what no gateway has listed. Whoever reads a name whose
+document is gone puts that right at once. Something else in the place of a list reads as empty.
 Must not: know what a document holds. Called by `certificates` and `http.page`.
 """
 
@@ -25,12 +27,15 @@ from gateway.contract.names import Hostname
 from gateway.store import keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
     from gateway.store.connection import Store
     from gateway.store.nodes import Command
 
 _IN_HOSTNAMES: Final = re.compile(r"[a-z0-9.-]{0,253}")
+
+SIFTED_AT_ONCE: Final = 500
+"""About how many names of a list are judged at once."""
 
 _PUT_RIGHT: Final = """\
 if redis.call("TYPE", KEYS[1]).ok ~= "zset" then redis.call("DEL", KEYS[1]) end
@@ -92,6 +97,35 @@ class NameIndex:
             wanted.append((named[0], [("EVAL", _PUT_RIGHT, len(named), *named, *some)]))
         await self._store.answers_of_each(wanted)
 
+    async def sift(self) -> AsyncIterator[int]:
+        """Take out of every list what has no document, or is no hostname of its bucket.
+
+        Each is judged and changed in steps of its own; tells after each step how many names it has
+        judged, for whoever is to rest then. What is entered meanwhile may be judged or not.
+        """
+        for bucket in _ALL:
+            key, cursor = keys.names_key(bucket), "0"
+            while True:
+                scan = ("ZSCAN", key, cursor, "COUNT", SIFTED_AT_ONCE)
+                (answers,) = await self._store.fitting_answers_of_each([(key, [scan])])
+                if answers is None:
+                    await self._store.answers_of_each([(key, [("EVAL", _PUT_RIGHT, 1, key)])])
+                    break
+                cursor, scored = answers[0]
+                members = [member for member, _ in scored]
+                await self._sift(bucket, members)
+                yield len(members)
+                if str(cursor) == "0":
+                    break
+
+    async def _sift(self, bucket: int, members: Sequence[str]) -> None:
+        own = [Hostname(each) for each in members if _is_of(bucket, each)]
+        await self.put_right(own)
+        foreign = [each for each in members if not _is_of(bucket, each)]
+        if foreign:
+            key = keys.names_key(bucket)
+            await self._store.answers_of_each([(key, [("ZREM", key, *foreign)])])
+
     async def _read_on(self, columns: Sequence[Column], prefix: str, count: int) -> None:
         end = f"({prefix[:-1]}{chr(ord(prefix[-1]) + 1)}" if prefix else "+"
         wanted = []
@@ -100,9 +134,11 @@ class NameIndex:
             key = keys.names_key(column.bucket)
             command = ("ZRANGE", key, start, end, "BYLEX", "LIMIT", 0, count)
             wanted.append((key, [command]))
-        answers = await self._store.answers_of_each(wanted)
-        for column, (members,) in zip(columns, answers, strict=True):
-            column.add(members, is_last=len(members) < count)
+        answers = await self._store.fitting_answers_of_each(wanted)
+        for column, answer in zip(columns, answers, strict=True):
+            members = [] if answer is None else answer[0]
+            fitting = [each for each in members if each.startswith(prefix)]
+            column.add(fitting, is_last=len(members) < count)
 
 
 @dataclass(slots=True)
@@ -115,14 +151,17 @@ class Column:
     is_read_out: bool = False
 
     def add(self, members: Sequence[str], *, is_last: bool) -> None:
-        """The next of the list. What is no hostname of this bucket was not written by a gateway."""
-        self.names += [each for each in members if each.isascii() and self._has(each)]
-        self.is_read_out = is_last
-        if members:
-            self.behind = members[-1]
+        """The next of the list. What is no hostname of this bucket was not written by a gateway.
 
-    def _has(self, member: str) -> bool:
-        return keys.bucket_of(member) == self.bucket
+        Nor was another score than 0, which has Redis answer out of order: what is not behind what
+        was read is left out, so that each page ends.
+        """
+        start = "" if self.behind is None else self.behind
+        behind = [each for each in members if _in_bytes(each) > _in_bytes(start)]
+        self.names += [each for each in behind if _is_of(self.bucket, each)]
+        self.is_read_out = is_last or not behind
+        if behind:
+            self.behind = max(behind, key=_in_bytes)
 
 
 def merged(columns: Sequence[Column], wanted: int) -> tuple[list[str], list[Column]]:
@@ -148,3 +187,12 @@ def _first_share(wanted: int) -> int:
     """How many names of each bucket are enough for a page nearly always, spread as they are."""
     share = wanted / keys.BUCKETS
     return math.ceil(share + 3 * math.sqrt(share)) + 2
+
+
+def _is_of(bucket: int, member: str) -> bool:
+    return member.isascii() and keys.bucket_of(member) == bucket
+
+
+def _in_bytes(member: str) -> bytes:
+    """A member as Redis has it in order; of what is no UTF-8 too."""
+    return member.encode(errors="surrogateescape")

@@ -1,10 +1,10 @@
 """Which entries of the audit trail are kept apart, for whoever asks what went wrong lately. Pure.
 
-Notable is what a person has to look at: orders that failed, records and hostnames in conflict,
-updates that a DNS server refused, changes that were refused to an admin, an operator or a client
-that is neither, entries that were lost. Not what passes by itself (a zone that does not answer is
-shown by `/readyz`), and not what a client may not do anyway: one of them in a loop would push the
-others out.
+Notable is what a person has to look at: orders that failed, changes that were refused to an admin
+or an operator, entries that were lost. Conflicts have a stream of their own: they come as often as
+a client calls. Not kept apart is what passes by itself (a zone that does not answer is shown by
+`/readyz`), and what anybody can have refused in a loop (a client that may not, a login, an update
+that a DNS server refuses): it would push the others out.
 
 Called by `store.trail_writing` and `store.lately`.
 """
@@ -14,10 +14,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from gateway.store.deeds import Action
+from gateway.store.deeds import Action, Role
 
 if TYPE_CHECKING:
-    from gateway.store.deeds import Deed
+    from gateway.store.deeds import Actor, Deed
 
 REFUSED: Final = "refused"
 """The outcome of every change that was refused to whoever may change things."""
@@ -28,7 +28,6 @@ _CONFLICTS: Final = frozenset(
         (Action.CERTIFICATE_REQUEST.value, "hostname-conflict"),
     }
 )
-_UPDATE_REFUSED: Final = (Action.RECORD_SYNC, "mutation-failed")
 _ALWAYS: Final = frozenset({Action.CERTIFICATE_FAILED, Action.ENTRIES_LOST})
 _WHEN_REFUSED: Final = frozenset(
     {
@@ -41,6 +40,15 @@ _WHEN_REFUSED: Final = frozenset(
     }
 )
 """Whatever word the refusal has."""
+
+_TRUSTED: Final = frozenset({Role.ADMIN, Role.OPERATOR, Role.WORKER, Role.PROCESS})
+
+
+class Apart(StrEnum):
+    """Where an entry is kept beside the trail."""
+
+    NOTABLE = "notable"
+    CONFLICT = "conflict"
 
 
 class Counted(StrEnum):
@@ -64,16 +72,17 @@ def is_conflict(action: str, outcome: str) -> bool:
     return (action, outcome) in _CONFLICTS
 
 
-def is_notable(deed: Deed) -> bool:
-    """Whether a deed is kept apart."""
+def kept_apart(actor: Actor, deed: Deed) -> Apart | None:
+    """Where a deed is kept apart, if it is."""
     action, outcome = deed.action, deed.outcome
-    return (
-        action in _ALWAYS
-        or outcome == REFUSED
-        or (action, outcome) == _UPDATE_REFUSED
-        or (action in _WHEN_REFUSED and not deed.changed)
-        or is_conflict(action, outcome)
-    )
+    if is_conflict(action, outcome):
+        return Apart.CONFLICT
+    if action in _ALWAYS:
+        return Apart.NOTABLE
+    if actor.role not in _TRUSTED or action is Action.PAGE_LOGIN:
+        return None
+    is_refused = outcome == REFUSED or (action in _WHEN_REFUSED and not deed.changed)
+    return Apart.NOTABLE if is_refused else None
 
 
 def counted_as(deed: Deed) -> Counted | None:

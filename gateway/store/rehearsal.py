@@ -18,8 +18,8 @@ from gateway.store.connection import Store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gateway.store.connection import _Script
     from gateway.store.nodes import Command
+    from gateway.store.sending import Script
 
 
 _Changed = dict[str, dict[str, str]]
@@ -50,6 +50,15 @@ class RehearsedStore(Store):
             return dict(self._changed[key])
         return await super().fields(key)
 
+    async def hashes(self, keys: Sequence[str]) -> list[dict[str, str] | None]:
+        """Each of some hashes as it would be by now."""
+        found = await super().hashes(keys)
+        changed = self._changed
+        return [
+            dict(changed[key]) if key in changed else fields
+            for key, fields in zip(keys, found, strict=True)
+        ]
+
     async def commit(
         self,
         document_key: str,
@@ -62,9 +71,10 @@ class RehearsedStore(Store):
         sets: dict[str, str] | None = None,
         deletes: Sequence[str] = (),
         list_key: str | None = None,
+        goes_with: str | None = None,
     ) -> str | None:
         """As `commit.lua` judges and changes the document; the indexes are left alone."""
-        del index_key, member, score, list_key
+        del index_key, member, score, list_key, goes_with
         fields = await self.fields(document_key)
         version = fields.get("version")
         if version is None if expected_version == "*" else (version or "") != expected_version:
@@ -79,7 +89,7 @@ class RehearsedStore(Store):
 
     async def _run(
         self,
-        script: _Script,
+        script: Script,
         keys: Sequence[str],
         arguments: Sequence[str | float],
         *,

@@ -2,7 +2,7 @@
 
 Responsible for: following a Cluster's redirections, looking for a new primary once when one is
 gone, waiting while a slot's keys are under way, and the end of every call after `LIMIT_SECONDS`.
-Must not: know what a command does. Called by `store.connection`.
+Must not: know what a command does. Called by `store.sending`.
 """
 
 from __future__ import annotations

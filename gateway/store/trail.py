@@ -152,6 +152,14 @@ def _count(counts: OrderedDict[_Key, _Count], key: _Key, now_ms: int) -> _Count:
     return count
 
 
+class _Waiting(NamedTuple):
+    """An entry on its way to Redis. `lost` is how many it tells of that were lost before it."""
+
+    numbered: Numbered
+    once: Once | None
+    lost: int = 0
+
+
 class WrittenTrail:
     """The trail of one process, as one of any number on one stream.
 
@@ -173,7 +181,7 @@ class WrittenTrail:
         self._now_ms = now_ms
         self._new_id = new_id
         self._numbers = itertools.count(1)
-        self._queue: deque[tuple[Numbered, Once | None]] = deque()
+        self._queue: deque[_Waiting] = deque()
         self._repeats = Repeats()
         self._told_once: OrderedDict[str, None] = OrderedDict()
         self._lost = 0
@@ -205,7 +213,7 @@ class WrittenTrail:
             request_id=bound.get("request_id"),
             repeated=repeated or 0,
         )
-        self._queue.append((Numbered(next(self._numbers), entry), once))
+        self._queue.append(_Waiting(Numbered(next(self._numbers), entry), once))
         self._has_work.set()
 
     @asynccontextmanager
@@ -220,8 +228,8 @@ class WrittenTrail:
             await asyncio.wait({task}, timeout=patience_seconds)
             await end(task)
             if self._queue or self._lost:
-                lost = len(self._queue) + self._lost
-                measures.audit_lost(len(self._queue))
+                self._drop(list(self._queue))
+                lost = self._lost
                 _log.error("audit entries lost: Redis did not take them", lost=lost)
 
     async def _write_on(self) -> None:
@@ -245,40 +253,42 @@ class WrittenTrail:
 
     async def _write_some(self) -> None:
         """Write the first entries of the queue; they leave it once Redis has them."""
+        if self._lost and len(self._queue) <= WRITTEN_AT_ONCE:
+            self._queue.append(self._of_lost())
         batch = self._batch()
         told = await self._first_of(batch)
-        # Behind all that waited while they were lost.
-        lost = self._lost if len(batch) == len(self._queue) else 0
-        if lost:
-            deed = Deed(Action.ENTRIES_LOST, "lost", detail=f"{lost} entries, before this one")
-            entry = Entry(self._new_id(), self._now_ms(), self._process, deed)
-            told.append(Numbered(next(self._numbers), entry))
         if told:
             await self._writer.append(told)
             measures.audit_written(len(told))
-        self._lost -= lost
         for _ in batch:
             self._queue.popleft()
 
-    def _batch(self) -> list[tuple[Numbered, Once | None]]:
+    def _of_lost(self) -> _Waiting:
+        """That entries were lost: behind all that waited meanwhile, and told once as they are."""
+        lost, self._lost = self._lost, 0
+        deed = Deed(Action.ENTRIES_LOST, "lost", detail=f"{lost} entries, before this one")
+        entry = Entry(self._new_id(), self._now_ms(), self._process, deed)
+        return _Waiting(Numbered(next(self._numbers), entry), None, lost)
+
+    def _batch(self) -> list[_Waiting]:
         return list(itertools.islice(self._queue, WRITTEN_AT_ONCE))
 
-    def _drop(self, batch: Sequence[object]) -> None:
+    def _drop(self, batch: Sequence[_Waiting]) -> None:
         """Give up the first entries of the queue."""
         for _ in batch:
             self._queue.popleft()
-        self._lost += len(batch)
-        measures.audit_lost(len(batch))
+        measures.audit_lost(sum(not each.lost for each in batch))
+        self._lost += sum(each.lost or 1 for each in batch)
 
-    async def _first_of(self, batch: Sequence[tuple[Numbered, Once | None]]) -> list[Numbered]:
+    async def _first_of(self, batch: Sequence[_Waiting]) -> list[Numbered]:
         """Those that are told: of what is told once, what nobody has told before."""
         claims = [
-            Claim(once.key, numbered.entry.entry_id, once.lifetime_ms)
-            for numbered, once in batch
-            if once is not None
+            Claim(each.once.key, each.numbered.entry.entry_id, each.once.lifetime_ms)
+            for each in batch
+            if each.once is not None
         ]
         are_first = iter(await self._stream.claim(claims) if claims else ())
-        return [numbered for numbered, once in batch if once is None or next(are_first)]
+        return [each.numbered for each in batch if each.once is None or next(are_first)]
 
     def _was_told(self, once: Once) -> bool:
         """Whether this process has noted it before; a key that is new is remembered."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gateway.contract.faults import quoted
+from gateway.moments import is_epoch_ms
 from gateway.store.keys import AUDIT_KEY
 from gateway.store.stream import FIRST_ID, LAST_ID, Extent, Stream
 
@@ -36,7 +37,7 @@ _NAMES_REMEMBERED: Final = 1_000
 _PLACE: Final = re.compile(r"(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})")
 _HIGHEST: Final = 2**63 - 1
 
-_NUMBERS_ALWAYS: Final = frozenset({"at"})
+_TIMES_ALWAYS: Final = frozenset({"at"})
 _NUMBERS: Final = frozenset({"repeated"})
 _TEXTS_ALWAYS: Final = frozenset({"who", "what", "outcome"})
 _TEXTS: Final = frozenset(
@@ -267,7 +268,7 @@ class _Names:
 
 
 def _read(text: str) -> Mapping[str, Any] | None:
-    """An entry's JSON, if each field is of the type that `store.deeds` gives it.
+    """An entry's JSON, if its time is one and each field of the type that `store.deeds` gives it.
 
     A later release may have fields of its own, of any of these types.
     """
@@ -275,10 +276,12 @@ def _read(text: str) -> Mapping[str, Any] | None:
         entry = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if type(entry) is not dict or not entry.keys() >= {*_NUMBERS_ALWAYS, *_TEXTS_ALWAYS}:
+    if type(entry) is not dict or not entry.keys() >= {*_TIMES_ALWAYS, *_TEXTS_ALWAYS}:
         return None
     for name, value in entry.items():
-        if name in _NUMBERS_ALWAYS or name in _NUMBERS:
+        if name in _TIMES_ALWAYS:
+            fits = is_epoch_ms(value)
+        elif name in _NUMBERS:
             fits = type(value) is int
         elif name in _TEXTS_ALWAYS or name in _TEXTS:
             fits = type(value) is str

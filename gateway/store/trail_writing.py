@@ -1,9 +1,10 @@
 """Writing the audit trail, and beside it what is asked for often: the notable, and days' counts.
 
-Responsible for the one script that does all of it at once, so that an entry is in each of them or
-in none, and is once in each: entries are numbered by their writer, and Redis knows an hour long how
-far each writer has come. A batch whose answer was lost is sent again, and comes to nothing where it
-was taken. What a failover forgets, it forgets of all of them alike: they lie in one slot.
+Responsible for the one script that does all of it at once, so that an entry is once in each of
+them: entries are numbered by their writer, and Redis knows an hour long how far each writer has
+come. A batch whose answer was lost is sent again, and comes to nothing where it was taken. What is
+beside the trail never holds up the trail: where Redis does not take it, it is missing there. What a
+failover forgets, it forgets of all of them alike: they lie in one slot.
 
 The counts could be made from the trail when they are asked for, which would read all of it each
 time, and only as far as it reaches. Must not: wait, or decide what is told. Called by
@@ -17,7 +18,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gateway.store import keys
-from gateway.store.notable import counted_as, is_notable
+from gateway.store.notable import Apart, counted_as, kept_apart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
     from gateway.store.connection import Store
     from gateway.store.deeds import Entry
 
-NOTABLE_BOUND: Final = 1_000
-"""About how many notable entries are kept."""
+BESIDE_BOUND: Final = 1_000
+"""About how many entries each stream beside the trail keeps."""
 
 DAYS_KEPT: Final = 100
 
 _DAY_MS: Final = 86_400_000
 _KNOWN_MS: Final = 3_600_000
+_STREAMS: Final = {Apart.NOTABLE: keys.NOTABLE_KEY, Apart.CONFLICT: keys.CONFLICTS_KEY}
 _SCRIPT: Final = (
     resources.files("gateway.store").joinpath("lua", "append_entries.lua").read_text("utf-8")
 )
@@ -68,19 +70,20 @@ class TrailWriter:
         """
         days = sorted({day_of(entry.at_ms) for _, entry in entries})
         of_days = [keys.audit_day_key(day) for day in days]
-        all_keys = [self._key, self._writer_key, keys.NOTABLE_KEY, *of_days]
+        all_keys = [self._key, self._writer_key, *_STREAMS.values(), *of_days]
         arguments: list[str | int] = [
-            *(self._bound, NOTABLE_BOUND),
+            *(self._bound, BESIDE_BOUND),
             *(_KNOWN_MS, DAYS_KEPT * _DAY_MS),
         ]
         for number, entry in entries:
-            counted = counted_as(entry.deed)
+            apart, counted = kept_apart(entry.actor, entry.deed), counted_as(entry.deed)
             arguments += (number, entry.entry_id, entry.to_text())
-            arguments.append("1" if is_notable(entry.deed) else "")
+            arguments.append("" if apart is None else 1 + all_keys.index(_STREAMS[apart]))
             if counted is None:
                 arguments += ("", "")
             else:
-                arguments += (4 + days.index(day_of(entry.at_ms)), counted.value)
+                day = keys.audit_day_key(day_of(entry.at_ms))
+                arguments += (1 + all_keys.index(day), counted.value)
         command = ("EVAL", _SCRIPT, len(all_keys), *all_keys, *arguments)
         await self._store.answers_of_each([(self._key, [command])])
 

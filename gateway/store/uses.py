@@ -2,7 +2,8 @@
 
 Responsible for keeping the latest of what several processes note, nothing of a client that is
 gone, and of no more credentials than the client has. Must not: know when it is worth noting.
-Called by `access.last_use`, and by `access.clients` for a client that is removed.
+A client that is removed takes them along (`access.clients`).
+Called by `access.last_use`.
 
 A time of its own in the client's document was the alternative: then each use would change the
 document that every change of the client is compared with.
@@ -14,6 +15,7 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
+from gateway.moments import is_epoch_ms
 from gateway.store import keys
 
 if TYPE_CHECKING:
@@ -36,12 +38,12 @@ class Uses:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def note(self, noted: Mapping[str, Sequence[tuple[str, int]]]) -> None:
-        """For each client: credential ids, and when each was used in epoch ms."""
+    async def note(self, noted: Mapping[str, Sequence[tuple[str, int]]], now_ms: int) -> None:
+        """For each client: credential ids, and when each was used, up to `now_ms`; epoch ms."""
         wanted = []
         for client_fingerprint, uses in noted.items():
             key = keys.client_uses_key(client_fingerprint)
-            words = [word for use in uses for word in use]
+            words = [now_ms, *(word for use in uses for word in use)]
             client_key = keys.client_key(client_fingerprint)
             wanted.append((key, [("EVAL", _SCRIPT, 2, client_key, key, *words)]))
         await self._store.answers_of_each(wanted)
@@ -49,15 +51,17 @@ class Uses:
     async def of_each(self, client_fingerprints: Sequence[str]) -> list[dict[str, int]]:
         """When each credential of each client was last used, in epoch ms, in the same order.
 
-        What is no time is left out.
+        What is no time, or nothing of what `note` writes, is left out.
         """
         names = [keys.client_uses_key(each) for each in client_fingerprints]
-        return [
-            {name: int(text) for name, text in fields.items() if _TIME.fullmatch(text)}
-            for fields in await self._store.fields_of_each(names)
-        ]
+        wanted = [(name, [("HGETALL", name)]) for name in names]
+        found = await self._store.fitting_answers_of_each(wanted)
+        return [{} if answers is None else _times(answers[0]) for answers in found]
 
-    async def forget(self, client_fingerprint: str) -> None:
-        """Keep nothing of a client."""
-        key = keys.client_uses_key(client_fingerprint)
-        await self._store.answers_of_each([(key, [("DEL", key)])])
+
+def _times(fields: Mapping[str, str]) -> dict[str, int]:
+    return {
+        name: int(text)
+        for name, text in fields.items()
+        if _TIME.fullmatch(text) and is_epoch_ms(int(text))
+    }

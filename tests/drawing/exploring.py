@@ -104,6 +104,7 @@ _VARIED = {
 }
 _UNREAD = {
     *("failed_at", "csr", "order_url", "finalize_url", "authorization_url", "certificate_url"),
+    "wanted_since_ms",
     *("challenge_url", "challenge_zone", "challenge_key"),
 }
 """What the machine carries along and never decides by: what it comes to read leaves this set."""

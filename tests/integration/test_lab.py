@@ -34,6 +34,7 @@ Server = tuple[str, int]
 
 DESCRIPTION_KEYS = [
     "url",
+    "page",
     "adminToken",
     "state",
     "config",

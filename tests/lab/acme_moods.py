@@ -128,6 +128,17 @@ class Hang:
 
 
 @dataclass(frozen=True)
+class Pause:
+    """Waits until the mood is over, and passes on then: whoever looks meanwhile sees it wait."""
+
+    name: str = "a slow CA"
+
+    def __call__(self, exchange: Exchange) -> Answer:
+        exchange.hold()
+        return exchange.pass_on()
+
+
+@dataclass(frozen=True)
 class Rewrite:
     """Passes on, and changes what the CA answered.
 

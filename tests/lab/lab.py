@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urljoin
 
 from tests.lab.bind import BindPair, start_bind_pair
 from tests.lab.gateway import GatewayConfig, GatewayProcess, start_gateway, write_gateway_config
@@ -57,6 +58,7 @@ class Lab:
             "url": self.config.url,
             # Only more than one says something that `url` does not.
             **({"urls": urls} if len(urls) > 1 else {}),
+            "page": urljoin(self.config.url, "/operator"),
             "adminToken": self.config.admin_token,
             "state": str(self.config.state_folder),
             "config": str(self.config.config_file),

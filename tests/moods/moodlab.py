@@ -54,6 +54,12 @@ class MoodLab:
     world: World
     hand: Hand
 
+    @property
+    def admin_token(self) -> str:
+        token = self.world.admin.token
+        assert token is not None
+        return token
+
     def stored(self, hostname: str) -> dict[str, str]:
         """The fields of a hostname's document in Redis."""
         with self._redis() as connection:

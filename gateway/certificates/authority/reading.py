@@ -24,6 +24,7 @@ from gateway.certificates.orders import (
     OrderView,
     RenewalInfo,
 )
+from gateway.moments import nearest_epoch_ms
 
 MAX_URL_CHARACTERS: Final = 2048
 MAX_HOSTNAMES: Final = 5
@@ -110,8 +111,8 @@ def read_renewal_info(reply: Reply, now_utc: datetime) -> RenewalInfo:
         raise senseless(operation, "has no window in which to renew")
     explanation = body.get("explanationURL")
     return RenewalInfo(
-        window_start_ms=start_ms,
-        window_end_ms=end_ms,
+        window_start_ms=nearest_epoch_ms(start_ms),
+        window_end_ms=nearest_epoch_ms(end_ms),
         explanation_url=explanation if is_url(explanation) else None,
         retry_after_seconds=reply.retry_after_seconds(now_utc),
     )

@@ -4,7 +4,8 @@
 -- KEYS[1]  the document, a hash; its field "version" is another with every change, never used again
 -- KEYS[2]  an index, a sorted set, in the same slot
 -- KEYS[3]  a list of documents, or left out: a sorted set of one score in the same slot, which has
---          the member for as long as the document exists; what is no sorted set is replaced
+--          the member for as long as the document exists; what is no sorted set is replaced. With
+--          "drop-if-unindexed" instead: what is deleted with the document, of any type
 -- ARGV[1]  the version the caller read: "" for an absent document, "*" for any present one
 -- ARGV[2]  the version to give it
 -- ARGV[3]  the member of the index, and of the list
@@ -20,8 +21,9 @@ if ARGV[1] == "*" then
 elseif (version or "") ~= ARGV[1] then
   return 0
 end
-if ARGV[5] == "drop-if-unindexed" and redis.call("ZCARD", KEYS[2]) > 0 then
-  return 0
+if ARGV[5] == "drop-if-unindexed" then
+  if redis.call("ZCARD", KEYS[2]) > 0 then return 0 end
+  if KEYS[3] then redis.call("DEL", KEYS[3]) end
 end
 
 if ARGV[4] == "-" then

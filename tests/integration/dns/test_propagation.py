@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import dns.asyncquery
@@ -25,29 +25,14 @@ from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, Zone, Zones
 from tests.integration.dns.conftest import missing, soon, zone_at
 from tests.integration.dns.hand import Hand
+from tests.integration.dns.lagging import NAME, followed_over_a_line
 from tests.integration.dns.lone_bind import lone_bind
 from tests.integration.dns.servers import black_hole
-from tests.lab.bind import BindPair, Tsig, is_authoritative, relay_process, start_bind_pair
-from tests.lab.bind_secondary import start_bind_secondary
+from tests.lab.bind import BindPair, start_bind_pair
 from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.process import read_until
 
 VALUE = "challenge-value"
-
-
-@dataclass(frozen=True)
-class Followed:
-    """What a secondary is to follow."""
-
-    zones: tuple[str, ...]
-    primary: tuple[str, int]
-    tsig: Tsig
-    nameserver_port: int = 53
-
-    @property
-    def hand(self) -> Tsig:
-        """Nobody else has a key."""
-        return self.tsig
 
 
 @pytest.fixture
@@ -110,30 +95,16 @@ async def test_secondary_that_lags_is_told_from_a_silent_one_and_then_passed(
     tmp_path: Path,
 ) -> None:
     """A secondary whose line to its primary hangs: it answers as ever, with the old zone."""
-    listen, line_address = (LOOPBACK, free_port()), (LOOPBACK, free_port())
-    permission = 'allow-update { key "gateway"; }; notify explicit; notify-delay 0; '
-    permission += f"also-notify {{ {listen[0]} port {listen[1]}; }};"
-    with lone_bind(tmp_path, {"parent.test": ""}, permission=permission) as primary:
-        line = relay_process(tmp_path, "line", line_address, primary.primary)
-        line.start(lambda: is_authoritative(line_address, "parent.test"))
-        folder = tmp_path / "secondary"
-        folder.mkdir()
-        followed = Followed(("parent.test",), line_address, primary.tsig)
-        secondary = start_bind_secondary(folder, followed, listen)
-        servers = (Endpoint(*primary.primary), Endpoint(*listen))
-        zone = replace(zone_at(primary.primary, primary.tsig, "parent.test"), servers=servers)
-        target = ChallengeTarget(zone, "_acme-challenge.relay.parent.test")
+    with followed_over_a_line(tmp_path) as followed:
+        first, second = map(str, followed.zone.servers)
+        target = ChallengeTarget(followed.zone, f"_acme-challenge.relay.{NAME}")
         propagation = Propagation(Exchange(), time.monotonic)
-        try:
-            line.pause()
-            await publish(target)
-            look = await propagation.look(target, VALUE, soon())
-            assert look == Look((str(servers[0]),), (str(servers[1]),), ())
-            line.resume()
-            await until_seen(propagation, target)
-        finally:
-            secondary.stop()
-            line.kill()
+        followed.line.pause()
+        await publish(target)
+        look = await propagation.look(target, VALUE, soon())
+        assert look == Look((first,), (second,), ())
+        followed.line.resume()
+        await until_seen(propagation, target)
 
 
 async def test_secondary_whose_zone_has_expired_is_silent_until_it_is_back(

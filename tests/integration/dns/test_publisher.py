@@ -101,7 +101,9 @@ async def test_address_edited_by_hand_is_a_conflict_and_stays_after_withdraw(
     assert (await caller.publish(V4, remembered=V4)).kind is CONFLICT
     assert (await caller.publish(V6, remembered=V4, held=True)).kind is CONFLICT
     assert hand.records(name) == before
-    assert (await caller.withdraw(remembered=V4)).kind is DELETED
+    done = await caller.withdraw(remembered=V4)
+    assert (done.kind, done.removed, done.unmarked) == (DELETED, (), True)
+    assert [(each.type, each.value, each.ttl) for each in done.left] == [("A", "203.0.113.7", 300)]
     assert hand.records(name) == {"300 A 203.0.113.7"}
 
 

@@ -4,8 +4,8 @@ import asyncio
 import fcntl
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -108,19 +108,26 @@ async def test_spoilt_data_is_a_fault_with_the_servers_last_words(
     increments.write_bytes(b"")
 
 
+@contextmanager
+def hanging(pid: int) -> Iterator[None]:
+    """A process that does nothing meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 async def test_no_second_server_is_started_beside_one_that_hangs(
     embed: Embed, state_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pid = kill_other_gateway(state_dir)
     monkeypatch.setattr(gateway.store.embedded, "START_LIMIT_SECONDS", SHORT_LIMIT_SECONDS)
     monkeypatch.setattr(gateway.store.embedded, "_ANSWER_LIMIT_SECONDS", SHORT_LIMIT_SECONDS)
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with hanging(pid):
         with pytest.raises(EmbeddedRedisFault, match="does not answer"):
             await embed().start()
         assert pid_of(state_dir) == pid
-    finally:
-        os.kill(pid, signal.SIGCONT)
     embedded = embed()
     await embedded.start()
     assert pid_of(state_dir) == pid
@@ -132,13 +139,10 @@ async def test_command_soon_gives_up_a_server_that_takes_connections_and_answers
     pid = kill_other_gateway(state_dir)
     monkeypatch.setattr(gateway.store.embedded, "SILENCE_LIMIT_SECONDS", SHORT_LIMIT_SECONDS)
     monkeypatch.setattr(gateway.store.embedded, "_ANSWER_LIMIT_SECONDS", SHORT_LIMIT_SECONDS)
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with hanging(pid):
         with pytest.raises(EmbeddedRedisFault, match=r"answers none: .*redis\.pid"):
             await embed().connect_or_start()
         assert pid_of(state_dir) == pid
-    finally:
-        os.kill(pid, signal.SIGCONT)
     await embed().connect_or_start()
     assert pid_of(state_dir) == pid
 

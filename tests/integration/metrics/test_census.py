@@ -9,6 +9,7 @@ import redis.asyncio as aioredis
 from gateway.certificates.census import COUNTED_FIELDS
 from gateway.certificates.enumerator import ENTERED_AT_ONCE, Enumerator, KeptCensus
 from gateway.certificates.states import StoredCertificate
+from gateway.clocks import now_ms, steady_ms
 from gateway.contract.names import Hostname
 from gateway.holdings.records import require_readable
 from gateway.store import keys
@@ -16,7 +17,6 @@ from gateway.store.clock import SharedClock
 from gateway.store.connection import Store
 from gateway.store.documents import READ_AT_ONCE, Change, Documents
 from gateway.store.name_index import NameIndex
-from gateway.wiring import now_ms, steady_ms
 from tests.lab.redis import RedisProcess, running_redis
 
 INTERVAL_SECONDS = 3600
@@ -154,6 +154,25 @@ async def test_hostnames_that_are_in_no_list_are_entered_on_the_way(store: Watch
     await enumerator(store).take_if_due()
     listed = await NameIndex(store).page("", None, 2 * len(held))
     assert listed.names == [*held, "text.example.test"]
+
+
+async def test_names_without_a_document_are_taken_out_on_the_way(store: WatchedStore) -> None:
+    """As those of documents that a release without lists, or somebody by hand, has dropped."""
+    held = sorted(f"h{number}.example.test" for number in range(2 * READ_AT_ONCE))
+    for hostname in held:
+        await hold_certificate(store, hostname, DAY_MS)
+    gone = [keys.host_key(hostname) for hostname in held[::2]]
+    await store.answers_of_each([(key, [("DEL", key)]) for key in gone])
+    await enumerator(store).take_if_due()
+    assert await NameIndex(store).page("", None, len(held)) == (held[1::2], False)
+
+
+async def test_turn_that_would_never_end_is_taken_over(store: WatchedStore) -> None:
+    key = keys.CENSUS_TURN_KEY
+    for spoil in [("RPUSH", key, "x"), ("SET", key, "1")]:
+        await store.answers_of_each([(key, [("DEL", key), spoil])])
+        assert await enumerator(store).take_if_due() is not None
+        assert await enumerator(store).take_if_due() is None
 
 
 @pytest.mark.parametrize(

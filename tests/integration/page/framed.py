@@ -14,7 +14,8 @@ from starlette.applications import Starlette
 from gateway.http.crowd import CrowdLimits
 from gateway.http.entrance import Bounds, Entrance
 from gateway.http.flood import FloodLimits
-from gateway.http.page.frame import Fields, Frame, Page, PageFault, Redirect, Shown, Visit
+from gateway.http.page.confirmations import Confirmation
+from gateway.http.page.frame import Fields, Frame, Page, Redirect, Shown, Visit
 from gateway.http.page.parts import FrameParts
 from gateway.http.page.sessions import Sessions
 from gateway.store.connection import Store
@@ -31,7 +32,8 @@ def a_page(path: str = "/plain", sentence: str = "what was asked for") -> Page:
     """A page that shows a sentence, and takes forms."""
 
     async def show(_: Visit) -> Shown:
-        return Shown({"fault": PageFault(200, sentence)})
+        asked = Confirmation("A page", "Do it", (sentence,), (), "", "/operator")
+        return Shown({"ask": asked}, template="confirm.html")
 
     async def act(visit: Visit, form: Fields) -> Redirect:
         return Redirect(visit.path, form.text("told") or "done")
@@ -107,10 +109,11 @@ class Framed:
     async def log_in(self, **headers: str) -> httpx.Response:
         return await self.post("/operator/login", {"token": self.admin_token}, **headers)
 
-    async def keys(self) -> dict[str, str]:
-        """What a form of a fresh page shows as its own."""
-        page = Html((await self.get()).text)
-        return dict(page.form("/operator/logout").fields)
+    async def keys(self, path: str = "/operator/plain") -> dict[str, str]:
+        """What the form of a fresh page shows as its own; `/operator/logout` is on each of them."""
+        is_logout = path == "/operator/logout"
+        page = Html((await self.get("/operator/plain" if is_logout else path)).text)
+        return dict(page.form(path if is_logout else None).fields)
 
     async def is_logged_in(self) -> bool:
         status = (await self.get()).status_code

@@ -1,8 +1,7 @@
 """Actions on a hostname, each from the page that asks to what came of it and who did it."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 import redis
@@ -12,7 +11,7 @@ from tests.integration.dns.hand import Hand
 from tests.integration.page.browsing import Html, PlainBrowser
 from tests.integration.page.conftest import Browse
 from tests.integration.service.calling import Ownership, World
-from tests.integration.service.inside import stored
+from tests.integration.service.inside import at_rest, delegated_away, stored
 from tests.integration.service.test_commands import gateway
 from tests.integration.service.trailing import Entry, told_of, trail, who
 from tests.lab.lab import Lab
@@ -40,7 +39,7 @@ def done(browser: PlainBrowser, mine: Ownership, act: str, **typed: str) -> str:
     """Confirm an action; the sentence that the hostname's page tells."""
     answer = browser.submit(path(mine, act), **typed)
     assert (answer.status_code, answer.headers["location"]) == (303, path(mine)), answer.text
-    (notice,) = browser.page(path(mine)).all("p", class_="notice")
+    *_, notice = browser.page(path(mine)).all("p", class_="notice")
     return notice.text
 
 
@@ -52,24 +51,6 @@ def by_page(entries: list[Entry], browser: PlainBrowser) -> Entry:
     assert entry["requestId"]
     assert (browser.cookie or "-") not in json.dumps(entry)
     return entry
-
-
-def at_rest(lab: Lab, mine: Ownership) -> None:
-    mine.certificate()
-    wait_until(
-        lambda: not stored(lab, mine.hostname).keys() & {"issuance", "debts", "lease"},
-        f"{mine.hostname} is at rest",
-    )
-
-
-@contextmanager
-def delegated_away(hand: Hand, hostname: str) -> Iterator[None]:
-    """A name whose challenge has no place in the zone meanwhile."""
-    hand.add(f"{hostname} 300 NS ns.elsewhere.invalid.")
-    try:
-        yield
-    finally:
-        hand.update(f"delete {hostname} NS")
 
 
 def test_release_deletes_the_certificate_and_is_told_as_the_sessions(
@@ -109,7 +90,10 @@ def test_withdrawal_takes_the_record_out_of_the_zone(
     mine.publish(ADDRESS)
     assert hand.records(mine.hostname)
     assert ADDRESS in browser.page(path(mine, "withdraw")).text
-    assert "managed-deleted" in done(browser, mine, "withdraw")
+    client_id, _ = who(mine.caller)
+    assert done(browser, mine, "withdraw") == (
+        f"{mine.hostname}: A {ADDRESS} of {client_id} for {mine.app_id} is taken out of the zone."
+    )
     assert not hand.records(mine.hostname)
     found = told_of(
         page_lab,
@@ -119,6 +103,23 @@ def test_withdrawal_takes_the_record_out_of_the_zone(
     )
     assert by_page(found, browser)["before"] == f"A {ADDRESS} 300"
     assert mine.publish(ADDRESS)["status"] == "managed-created"
+
+
+def test_withdrawal_of_an_edited_record_says_before_and_after_what_stays(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership, hand: Hand
+) -> None:
+    mine.publish(ADDRESS)
+    assert not browser.page(path(mine, "withdraw")).all("p", class_="remark")
+    hand.update(f"delete {mine.hostname} A", f"add {mine.hostname} 300 A 203.0.113.99")
+    (warning,) = browser.page(path(mine, "withdraw")).all("p", class_="remark")
+    assert warning.text == (
+        f"The zone has A 203.0.113.99 now, and not A {ADDRESS}: somebody else wrote that. It stays;"
+        " only the marker goes."
+    )
+    assert done(browser, mine, "withdraw").endswith(
+        "Its marker is gone; A 203.0.113.99, which somebody else wrote, is still there."
+    )
+    assert {each.split()[-1] for each in hand.records(mine.hostname)} == {"203.0.113.99"}
 
 
 def test_withdrawal_that_the_zone_does_not_take_is_told_and_offered_again(

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from gateway.contract import Overloaded, RequestInvalid
 from gateway.contract.names import Hostname
@@ -159,8 +160,19 @@ async def test_form_of_another_session_is_refused(framed: Framed) -> None:
     await other.log_in()
     answer = await framed.post("/operator/plain", await other.keys())
     assert answer.status_code == 403
-    assert (await other.post("/operator/logout", await framed.keys())).status_code == 403
+    assert (
+        await other.post("/operator/logout", await framed.keys("/operator/logout"))
+    ).status_code == 403
     assert await other.is_logged_in()
+
+
+async def test_form_of_another_page_of_the_session_is_refused(framed: Framed) -> None:
+    other = await with_pages(framed, a_page("/grave"))
+    for path, own in (("/operator/grave", "/operator/plain"), ("/operator/logout",) * 2):
+        keys = await other.keys(own)
+        elsewhere = "/operator/plain" if path == own else path
+        assert (await other.post(elsewhere, keys)).status_code == 403
+        assert (await other.post(own, keys)).status_code == 303
 
 
 async def test_form_that_is_sent_twice_is_done_once(framed: Framed) -> None:
@@ -171,7 +183,7 @@ async def test_form_that_is_sent_twice_is_done_once(framed: Framed) -> None:
         return Shown({"fault": PageFault(200, "done")})
 
     other = await with_pages(framed, Page("/form", "error.html", a_page().show, act))
-    fields = {**await framed.keys(), "name": " value "}
+    fields = {**await other.keys("/operator/form"), "name": " value "}
     assert (await other.post("/operator/form", fields)).status_code == 200
     again = await other.post("/operator/form", fields)
     assert (again.status_code, done) == (409, [("127.0.0.1", "value")])
@@ -277,3 +289,24 @@ async def test_log_has_a_line_for_each_page_and_nothing_of_its_query(
     said = capsys.readouterr()
     assert "page answered" in said.out + said.err
     assert "gwa_secret" not in said.out + said.err
+
+
+async def test_log_has_nothing_of_what_a_path_asks_for(framed: Framed) -> None:
+    token = f"gwa_{'x' * 43}"
+
+    async def show(visit: Visit) -> Shown:
+        raise PageFault(404, f"There is no {visit.params['what']}.")
+
+    other = await with_pages(framed, Page("/named/{what}", "error.html", show))
+    with capture_logs() as lines:
+        assert token in (await other.get(f"/operator/named/{token}")).text
+    assert "PageFault" in str(lines)
+    assert token not in str(lines)
+
+
+async def test_form_that_says_it_is_a_poll_is_logged_all_the_same(framed: Framed) -> None:
+    fields = await framed.keys()
+    with capture_logs() as lines:
+        await framed.post("/operator/plain", fields, **{"X-Page-Poll": "1"})
+    (line,) = [each for each in lines if each["event"] == "page answered"]
+    assert (line["log_level"], line["method"]) == ("info", "POST")

@@ -1,6 +1,7 @@
 """One hostname's page: what is stored of it, its certificate's way, the zone, the verdict."""
 
 import json
+import re
 
 import pytest
 
@@ -15,6 +16,8 @@ from tests.integration.service.inside import resting_while_published, stored
 from tests.integration.service.test_commands import gateway
 from tests.lab.lab import Lab
 from tests.lab.process import wait_until
+
+PARTS = ("zone", "verdict")
 
 
 @pytest.fixture
@@ -58,8 +61,8 @@ def test_certificate_at_rest_is_shown_with_the_way_it_came(
     client_id = mine.caller.call(CONTEXT)["context"]["clientId"]
     certificate = json.loads(stored(page_lab, mine.hostname)["certificate"])
     shown = rows(page)
-    assert shown["Holder"] == f"{client_id}, {mine.app_id}"
-    assert shown["Record"] == "A 198.51.100.5, TTL 600 s published"
+    assert shown["Holder"] == f"{client_id} for {mine.app_id}"
+    assert shown["Record"] == "A 198.51.100.5, TTL 600 s published, as Redis has it"
     assert shown["Serial"] == certificate["serial"]
     assert shown["Issuer"] == certificate["issuer"]
     assert shown["Names"] == mine.hostname
@@ -89,10 +92,10 @@ def test_issuance_on_the_way_is_followed_stage_by_stage(
 ) -> None:
     with resting_while_published(page_lab, mine):
         page = browser.page(path(mine))
-        now = [dict(stages(page))[words] for words in ("requested", "challenge published")]
-        assert now == ["passed", "under way"]
+        told = ("challenge published", "challenge on all name servers")
+        assert [dict(stages(page))[words] for words in told] == ["passed", "under way"]
         (current,) = page.all("li", aria_current="step")
-        assert "challenge published" in current.text
+        assert "challenge on all name servers" in current.text
         assert page.by_id("standing").attributes["data-live"] == "1000"
         challenge = json.loads(stored(page_lab, mine.hostname)["issuance"])["challenge_value"]
         assert challenge in rows(page)["Challenge"]
@@ -115,29 +118,91 @@ def test_failed_issuance_tells_the_words_of_the_authority_as_text(
     page = browser.page(path(mine))
     (words,) = page.all("blockquote")
     assert words.text.startswith(f"issuance-failed: {MARKUP} \\u202e \\x1b[31mxxx")
-    assert ("ordered at the authority", "failed here") in stages(page)
+    assert ("challenge published", "failed here") in stages(page)
     assert rows(page)["Orders that came to nothing"] == "3"
     assert page.links["Retry now"] == path(mine, "/retry")
     assert [each.attributes["src"] for each in page.all("script")] == ["/operator/static/page.js"]
     mine.release()
 
 
-def test_times_that_no_calendar_has_hide_nothing(
+def test_times_that_no_calendar_has_make_a_document_unreadable_and_hide_nothing(
     page_lab: Lab, browser: PlainBrowser, mine: Ownership
 ) -> None:
     """No call makes them: they are put into Redis by whoever may write there."""
     mine.certificate()
-    fail(page_lab, mine.hostname, "no", told_until_ms=2**62, due_at_ms=2**62, begun_at_ms=-(2**62))
-    certificate = json.loads(stored(page_lab, mine.hostname)["certificate"])
-    certificate |= {"valid_until_ms": 2**52, "renew_at_ms": 2**52, "window_ms": [2**61, 2**60]}
-    plant(page_lab, mine.hostname, "certificate", json.dumps(certificate))
-    for more in ("", "/zone"):
-        assert mine.hostname in browser.page(path(mine, more)).text
-    assert f"at {2**62} ms" in rows(browser.page(path(mine)))["Held until"]
+    fail(page_lab, mine.hostname, "no")
+    sentence = f"What Redis has of {mine.hostname} is not readable by this release."
+    sound = json.loads(stored(page_lab, mine.hostname)["certificate"])
+    for times in (
+        {"valid_until_ms": 10**17},
+        {"valid_from_ms": -1},
+        {"renew_at_ms": 2**62, "window_ms": [2**61, 2**60]},
+    ):
+        plant(page_lab, mine.hostname, "certificate", json.dumps(sound | times))
+        for more in ("", "/verdict"):
+            assert sentence in browser.page(path(mine, more)).text
+        assert browser.page(path(mine, "/zone")).text
     assert browser.page(f"/operator/hostnames?prefix={mine.hostname}").all("table")
     count_anew(page_lab)
     assert mine.hostname in browser.page("/operator").text
     mine.release()
+
+
+def test_failure_and_its_retry_come_before_all_else_and_what_destroys_comes_last(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    mine.publish("198.51.100.5")
+    mine.certificate()
+    fail(page_lab, mine.hostname, "CAA forbids it")
+    source = browser.get(path(mine)).text
+    told = [
+        "Why it failed",
+        "CAA forbids it",
+        "The present certificate is handed out",
+        path(mine, "/retry"),
+        "Held by",
+        "What a call would be answered",
+        "What you can do",
+        path(mine, "/release"),
+        path(mine, "/withdraw"),
+    ]
+    places = [source.index(each) for each in told]
+    assert places == sorted(places)
+    assert source.count(path(mine, "/retry")) == 1
+    mine.release()
+
+
+def test_what_is_loaded_later_is_loaded_again_when_it_may_be_another(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    def marks() -> tuple[str, str]:
+        page = browser.page(path(mine))
+        zone, verdict = (page.by_id(name).attributes["data-load-when"] for name in PARTS)
+        return zone, verdict
+
+    nothing = marks()
+    mine.publish("198.51.100.5")
+    published = marks()
+    assert all(before != after for before, after in zip(nothing, published, strict=True))
+    assert marks() == published
+    with resting_while_published(page_lab, mine):
+        zone, verdict = marks()
+        assert zone == published[0]
+        assert verdict != published[1]
+    mine.certificate()
+    wait_until(lambda: marks()[1] not in {verdict, published[1]}, "the certificate changes it")
+
+
+@pytest.mark.parametrize("more", ["/zone", "/verdict"])
+def test_what_is_asked_outside_says_when_it_was(
+    browser: PlainBrowser, mine: Ownership, more: str
+) -> None:
+    asked = next(
+        each
+        for each in browser.page(path(mine, more)).all("p", class_="ago")
+        if "Asked" in each.text
+    )
+    assert re.fullmatch(r"Asked at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\.", asked.text)
 
 
 def test_deeds_are_offered_where_there_is_something_to_do(
@@ -212,7 +277,7 @@ def test_each_server_is_shown_to_agree_until_somebody_edits_the_zone(
                 each.text
                 for each in browser.page(path(mine, "/zone")).all("span", class_="badge badge-ok")
             ]
-            == ["as published"] * 3
+            == ["as published"] * 4  # of each answer, and of all together
         ),
         "the secondary has it as well",
     )
@@ -227,10 +292,32 @@ def test_each_server_is_shown_to_agree_until_somebody_edits_the_zone(
     told = " ".join(primary.text.split())
     assert "not as published" in told
     assert "192.0.2.9" in told
+    (edited,) = page.all("p", class_="fault")
+    assert " ".join(edited.text.split()) == (
+        "not as published The zone has A 192.0.2.9, where A 198.51.100.5 was published: somebody"
+        " else wrote that."
+    )
+    assert "put it back into the zone by hand" in page.text
     assert '"<script>window.bad=1</script>" "\\027[31m"' in told
     assert "owner marker of a key of this gateway" in told
     assert [each.attributes["src"] for each in page.all("script")] == ["/operator/static/page.js"]
     assert any("data-part" in each.attributes for each in page.all("div"))
+
+
+def test_server_that_does_not_answer_is_not_said_to_have_something_else(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    mine.publish("198.51.100.5")
+    page_lab.bind.secondary_process.pause()
+    try:
+        page = browser.page(path(mine, "/zone"))
+    finally:
+        page_lab.bind.secondary_process.resume()
+    silent = next(card for card in page.all("li", class_="card") if "ns2" in card.text)
+    badges = page.all("span", class_="badge badge-warn")
+    assert [each.text for each in badges] == ["no answer"] * 2
+    assert "no answer" in silent.text
+    assert "not as published" not in page.text
 
 
 def test_zone_of_nobody_is_said_to_be_none(browser: PlainBrowser) -> None:
@@ -244,7 +331,7 @@ def test_verdict_says_what_the_command_line_does(
     mine.publish("198.51.100.5")
     page = browser.page(path(mine, "/verdict"))
     told = rows(page)
-    assert told["sync"].startswith("of A 198.51.100.5, TTL 300, would answer")
+    assert told["sync"].startswith("of A 198.51.100.5, TTL 300 s, would answer")
     assert "managed-unchanged" in told["sync"]
     printed = gateway(page_lab, "explain", mine.hostname).stdout
     for topic in ("asked by", "policy", "holder"):

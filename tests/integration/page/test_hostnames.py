@@ -11,7 +11,7 @@ from gateway.store.holdings_index import HoldingsIndex
 from gateway.store.keys import bucket_of, host_key, names_key
 from gateway.store.name_index import NameIndex
 from tests.integration.page.browsing import Html, PlainBrowser
-from tests.integration.page.planting import MARKUP, now_ms, plant
+from tests.integration.page.planting import MARKUP, count_anew, fail, now_ms, plant
 from tests.integration.service.calling import CONTEXT, Ownership, World
 from tests.lab.lab import Lab
 
@@ -72,7 +72,7 @@ async def test_line_tells_holder_record_certificate_and_claim(
     client_id = mine.caller.call(CONTEXT)["context"]["clientId"]
     (row,) = browser.page(f"{HERE}?prefix={mine.hostname}").all("tr")[1:]
     text = " ".join(row.text.split())
-    for words in (client_id, "relay", "A 198.51.100.5 ttl 300", "days left"):
+    for words in (client_id, "relay", "A 198.51.100.5, TTL 300 s", "days left"):
         assert words in text
     await claimed(lab_store, f"{fresh_label}.example.test", note=MARKUP)
     (row,) = browser.page(f"{HERE}?prefix={fresh_label}").all("tr")[1:]
@@ -88,7 +88,7 @@ def test_holder_with_markup_is_text_and_links_to_its_own_page(
     held = Ownership(world.client(hostname, clientId=client_id), hostname, "<i>&amp;</i>")
     held.publish("198.51.100.5")
     page = browser.page(f"{HERE}?prefix={fresh_label}")
-    assert f"{client_id}, <i>&amp;</i>" in page.text
+    assert f"{client_id} for <i>&amp;</i>" in page.text
     assert not page.all("b")
     assert not page.all("i")
     assert client_id in browser.page(page.links[client_id]).text
@@ -162,7 +162,9 @@ def test_what_means_nothing_is_told_in_a_sentence(
 
 
 def test_nothing_that_fits_is_told(browser: PlainBrowser, fresh_label: str) -> None:
-    assert "No hostname is stored that fits." in browser.page(f"{HERE}?prefix={fresh_label}").text
+    assert (
+        "No hostname is stored that begins so" in browser.page(f"{HERE}?prefix={fresh_label}").text
+    )
 
 
 def test_document_that_cannot_be_read_is_a_line(
@@ -198,3 +200,34 @@ async def test_name_whose_document_is_gone_is_left_out_from_then_on(
     assert listed(browser.page(f"{HERE}?prefix={fresh_label}")) == []
     assert (await NameIndex(lab_store).page(fresh_label, None, 5)).names == []
     assert await lab_store.members(names_key(bucket_of(name))) is not None
+
+
+async def test_hostnames_in_a_state_are_those_that_the_census_has_listed(
+    browser: PlainBrowser, page_lab: Lab, mine: Ownership
+) -> None:
+    mine.publish("198.51.100.41")
+    fail(page_lab, mine.hostname, "no luck")
+    count_anew(page_lab)
+    assert mine.hostname in listed(browser.page(f"{HERE}?state=failed"))
+    assert listed(browser.page(f"{HERE}?state=failed&prefix={mine.hostname}")) == [mine.hostname]
+    assert mine.hostname not in listed(browser.page(f"{HERE}?state=waiting"))
+    of_nobody = browser.page(f"{HERE}?state=failed&client=nobody-at-all")
+    assert listed(of_nobody) == []
+    assert "There is no client nobody-at-all." in of_nobody.text
+
+
+async def test_claimed_hostnames_are_listed_fifty_a_page(
+    browser: PlainBrowser, page_lab: Lab, lab_store: Store, fresh_label: str
+) -> None:
+    names = [f"{fresh_label}-{number:02}.example.test" for number in range(53)]
+    await claimed(lab_store, *names)
+    for name in names:
+        await lab_store.add_to_set("gw:claims", name)
+    found = pages(browser, f"{HERE}?state=claimed&prefix={fresh_label}")
+    assert [len(each) for each in found] == [50, 3]
+    assert [name for page in found for name in page] == names
+
+
+def test_state_that_there_is_not_is_refused(browser: PlainBrowser) -> None:
+    page = browser.page(f"{HERE}?state=lost", status=400)
+    assert "There is no such state" in page.text

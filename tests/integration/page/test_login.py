@@ -62,7 +62,8 @@ def test_page_is_shown_to_whoever_logged_in(page_lab: Lab, stranger: PlainBrowse
 
 def test_cookie_is_kept_from_scripts_and_other_sites(page_lab: Lab, stranger: PlainBrowser) -> None:
     token = page_lab.config.admin_token
-    told = stranger.submit("/operator/login", token=token).headers["set-cookie"]
+    answer = stranger.submit("/operator/login", token=token)
+    told = answer.headers.get_list("set-cookie")[-1]
     value, *attributes = told.split("; ")
     assert value.startswith(f"{PLAIN_COOKIE}=")
     assert sorted(attributes) == ["HttpOnly", "Path=/operator", "SameSite=Strict"]
@@ -91,8 +92,8 @@ def test_cookie_is_bound_to_tls_where_a_trusted_proxy_has_it(
 
 def test_what_others_say_of_tls_is_ignored(page_lab: Lab, stranger: PlainBrowser) -> None:
     fields = {"token": page_lab.config.admin_token}
-    told = stranger.post("/operator/login", fields, **BEHIND).headers["set-cookie"]
-    assert told.startswith(f"{PLAIN_COOKIE}=")
+    told = stranger.post("/operator/login", fields, **BEHIND).headers.get_list("set-cookie")
+    assert all(each.startswith(f"{PLAIN_COOKIE}=") for each in told)
 
 
 def test_wrong_token_is_refused_and_told_without_it(page_lab: Lab, stranger: PlainBrowser) -> None:
@@ -104,7 +105,7 @@ def test_wrong_token_is_refused_and_told_without_it(page_lab: Lab, stranger: Pla
     assert "set-cookie" not in answer.headers
     refused = entries(page_lab, "page-login")[0]
     assert (refused["who"], refused["outcome"], refused["remote"]) == (
-        *("admin", "refused", "127.0.0.1"),
+        *("visitor", "refused", "127.0.0.1"),
     )
     log = page_lab.gateways[0].process.log_file.read_text()
     assert "a wrong token was shown at the page" in log
@@ -167,6 +168,10 @@ def test_login_leads_to_the_page_that_was_wanted(page_lab: Lab, stranger: PlainB
         "/operator/../typedrequest",
         "/operator/%2e%2e/typedrequest",
         "/operatorevil",
+        "/operator/login",
+        "/operator/login?next=/operator/login",
+        "/operator/log%69n",
+        "/operator/logout",
         "/typedrequest",
         "javascript:alert(1)",
         "/operator/\r\nSet-Cookie: a=b",
@@ -197,11 +202,6 @@ def test_whoever_guesses_is_shut_out_and_a_known_session_is_not(
     unknown = {"Cookie": f"{PLAIN_COOKIE}={'A' * 43}"}
     stranger = browse(gateway.base_url)
     assert stranger.get("/operator", **unknown).status_code == 503
-
-
-def test_cookie_of_a_session_that_is_over_is_taken_away(stranger: PlainBrowser) -> None:
-    answer = stranger.get("/operator", Cookie=f"{PLAIN_COOKIE}={'A' * 43}")
-    assert answer.headers["set-cookie"].startswith(f"{PLAIN_COOKIE}=; Path=/operator; Max-Age=0")
 
 
 def test_unknown_sessions_are_counted_as_refused_calls_are(start: Start, browse: Browse) -> None:

@@ -11,6 +11,7 @@ from tests.integration.page.conftest import Browse
 from tests.integration.page.planting import MARKUP, count_anew, fail, now_ms, plant
 from tests.integration.service.calling import Ownership, World
 from tests.integration.service.inside import stored
+from tests.integration.service.test_commands import gateway
 from tests.lab.lab import Lab, LabOptions, running_lab
 from tests.lab.process import wait_until
 
@@ -36,10 +37,10 @@ def matters(page: Html, hostname: str) -> list[str]:
 
 
 def issued_today(browser: PlainBrowser) -> int:
-    """How many first certificates the last day of the table has."""
+    """How many first certificates the last day of the table has; 0 where there is no table."""
     cells = [each for each in browser.page(HERE).elements if each.tag in {"th", "td"}]
     days = [at for at, cell in enumerate(cells) if cell.text.startswith("20")]
-    return int(cells[days[-1] + 1].text.replace(",", ""))
+    return 0 if not days else int(cells[days[-1] + 1].text.replace(",", ""))
 
 
 def test_failed_issuance_is_told_with_the_words_of_the_authority(
@@ -51,7 +52,7 @@ def test_failed_issuance_is_told_with_the_words_of_the_authority(
     page = browser.page(HERE)
     (told,) = matters(page, mine.hostname)
     assert "a renewal failed" in told
-    assert f"issuance-failed: {MARKUP}; next: choose an authority" in told
+    assert f"issuance-failed: {MARKUP}; next: try it all again" in told
     assert page.links[mine.hostname] == f"/operator/hostnames/{mine.hostname}"
     assert "Failed issuances" in page.text
     assert [each.attributes["src"] for each in page.all("script")] == ["/operator/static/page.js"]
@@ -100,6 +101,36 @@ def test_conflict_made_by_hand_is_told(
     assert "for relay: record-sync, wanted A 198.51.100.5 300, record-conflict: in the way:" in told
     assert "A 192.0.2.9" in told
     assert "last seen" in told
+    hand.update(f"delete {mine.hostname} A")
+    assert mine.publish("198.51.100.5")["status"] == "managed-created"
+    wait_until(lambda: matters(browser.page(HERE), mine.hostname) == [], "it is over")
+
+
+def test_conflict_over_an_edited_address_is_over_once_it_is_restored_and_synced(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    hand = Hand.at(page_lab.bind)
+    mine.publish("198.51.100.5")
+    name = mine.hostname
+    hand.update(f"delete {name} A", f"add {name} 300 A 192.0.2.9")
+    assert mine.publish("198.51.100.5")["status"] == "record-conflict"
+    wait_until(lambda: matters(browser.page(HERE), name) != [], "the conflict is told")
+    hand.update(f"delete {name} A", f"add {name} 300 A 198.51.100.5")
+    assert mine.publish("198.51.100.5")["status"] == "managed-unchanged"
+    wait_until(lambda: matters(browser.page(HERE), name) == [], "it is over")
+
+
+def test_claimed_hostname_that_a_client_asks_for_is_told_as_a_claim(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    gateway(page_lab, "claims", "add", mine.hostname)
+    assert mine.publish("198.51.100.5")["status"] == "record-conflict"
+    wait_until(lambda: matters(browser.page(HERE), mine.hostname) != [], "the claim is told")
+    (told,) = matters(browser.page(HERE), mine.hostname)
+    assert "claimed" in told
+    assert "asked for it" in told
+    gateway(page_lab, "claims", "remove", mine.hostname)
+    wait_until(lambda: matters(browser.page(HERE), mine.hostname) == [], "it is over")
 
 
 def test_issuances_are_counted_by_day(
@@ -111,8 +142,15 @@ def test_issuances_are_counted_by_day(
 
 
 def test_each_picture_says_what_it_shows_and_has_its_figures_as_a_table(
-    page_lab: Lab, browser: PlainBrowser
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
 ) -> None:
+    before = issued_today(browser)
+    mine.certificate()
+    wait_until(lambda: issued_today(browser) > before, "the issuance is counted")
+    wait_until(lambda: "lease" not in stored(page_lab, mine.hostname), "nobody works on it")
+    certificate = json.loads(stored(page_lab, mine.hostname)["certificate"])
+    soon = {"valid_until_ms": now_ms() + 10 * 86_400_000, "renew_at_ms": now_ms() + 86_400_000}
+    plant(page_lab, mine.hostname, "certificate", json.dumps(certificate | soon))
     count_anew(page_lab)
     page = browser.page(HERE)
     pictures = [svg for svg in page.all("svg") if svg.attributes.get("role") == "img"]
@@ -137,9 +175,66 @@ def test_counts_authorities_and_parts_are_shown(
         assert part in text
 
 
-def test_nothing_needs_anybody_until_a_zone_is_away(own_lab: Lab, browse: Browse) -> None:
+@pytest.fixture
+def own_world(own_lab: Lab) -> World:
+    return World(own_lab.config.url, own_lab.config.admin_token)
+
+
+@pytest.fixture
+def own_browser(own_lab: Lab, browse: Browse) -> PlainBrowser:
     browser = browse(own_lab.gateways[0].base_url)
     browser.log_in(own_lab.config.admin_token)
+    return browser
+
+
+def test_silent_name_server_is_told_with_what_waits_for_it(
+    own_lab: Lab, own_world: World, own_browser: PlainBrowser
+) -> None:
+    mine, bind = own_world.ownership(), own_lab.bind
+    bind.secondary_process.pause()
+    try:
+        mine.get()
+
+        def told() -> str:
+            return " ".join(matters(own_browser.page(HERE), "name servers example.test"))
+
+        wait_until(lambda: "does not answer" in told(), "the server's silence is told", 60.0)
+        assert f"127.0.0.2:{bind.secondary_as_ns2[1]}" in told() or "ns2." in told()
+        wait_until(
+            lambda: "published" in stored(own_lab, mine.hostname).get("issuance", ""),
+            "the challenge is published",
+        )
+        count_anew(own_lab)
+        wait_until(lambda: "1 certificate waits for this zone" in told(), "the wait is told")
+        assert "GatewayNameServerSilent" in told()
+        assert matters(own_browser.page(HERE), mine.hostname) == []
+        issuance = json.loads(stored(own_lab, mine.hostname)["issuance"])
+        hour_ago = {"wanted_since_ms": issuance["wanted_since_ms"] - 3_600_000}
+        plant(own_lab, mine.hostname, "issuance", json.dumps(issuance | hour_ago))
+        count_anew(own_lab)
+        (waits,) = matters(own_browser.page(HERE), mine.hostname)
+        assert "60 min ago" in waits
+        assert "the challenge record is not yet answered by" in waits
+    finally:
+        bind.secondary_process.resume()
+
+
+def test_gateway_without_a_client_says_what_to_do_first(
+    own_world: World, own_browser: PlainBrowser
+) -> None:
+    page = own_browser.page(HERE)
+    assert "Redis holds no client: every token is answered unauthorized." in page.text
+    assert page.links["Create a client"] == "/operator/clients/new"
+    assert "Nothing needs you." not in page.text
+    own_world.client("*.example.test")
+    assert "Redis holds no client" not in own_browser.page(HERE).text
+
+
+def test_nothing_needs_anybody_until_a_zone_is_away(
+    own_lab: Lab, own_world: World, own_browser: PlainBrowser
+) -> None:
+    browser = own_browser
+    own_world.client("*.example.test")
     wait_until(lambda: "Nothing needs you." in browser.page(HERE).text, "all is well")
     own_lab.bind.stop()
     wait_until(lambda: "Parts that are down" in browser.page(HERE).text, "the zone is seen away")

@@ -68,6 +68,8 @@ def test_token_is_shown_once_and_kept_nowhere(
     form = Html(browser.submit(NEW, **fields).text).form()
     answer = browser.send(form, NEW, step="do")
     (token,) = TOKEN.findall(answer.text)
+    (told,) = Html(answer.text).all("p", class_="notice")
+    assert told.text == f"The client {client_id} is made."
     assert answer.headers["cache-control"] == "no-store"
     # A browser that loads the answer again sends the form again.
     again = browser.send(form, NEW, step="do")
@@ -88,6 +90,36 @@ def test_token_is_shown_once_and_kept_nowhere(
     assert secret.encode() not in everything
 
 
+def test_pattern_in_no_configured_zone_is_remarked_and_taken_all_the_same(
+    page_lab: Lab, browser: PlainBrowser, client_id: str
+) -> None:
+    fields = {"client_id": client_id, "client_type": "cloudly"}
+    patterns = "*.example.test\n*.elsewhere.invalid"
+    review = Html(browser.submit(NEW, **fields, patterns=patterns).text)
+    (remark,) = (each.text for each in review.all("p", class_="remark") if "zone" in each.text)
+    assert "*.elsewhere.invalid" in remark
+    assert "*.example.test" not in remark
+    assert browser.send(review.form(), NEW, step="do").status_code == 200
+    assert shown(page_lab, client_id)["policyGeneration"] == 1
+
+
+def test_revoked_client_still_tells_when_it_was_used_and_is_not_revoked_again(
+    page_lab: Lab, browser: PlainBrowser, client_id: str
+) -> None:
+    Caller(page_lab.config.url, make(browser, client_id)).call(CONTEXT)
+    path = client_path(client_id)
+    (row,) = (each.text for each in browser.page(path).all("tr") if "live" in each.text)
+    assert "not known" not in row
+    assert browser.submit(f"{path}/revoke", typed=client_id).status_code == 303
+    page = browser.page(path)
+    (row,) = (each.text for each in page.all("tr") if "revoked or replaced" in each.text)
+    assert "ago" in row
+    assert "Revoke" not in page.links
+    assert "It has none that is live" in page.text
+    listed = browser.page(f"/operator/clients?prefix={client_id}")
+    assert "not known" not in listed.text
+
+
 def test_rotation_keeps_the_present_token_for_the_overlap(
     page_lab: Lab, browser: PlainBrowser, client_id: str
 ) -> None:
@@ -100,7 +132,11 @@ def test_rotation_keeps_the_present_token_for_the_overlap(
     assert fresh.token != former.token
     assert former.call(CONTEXT)
     assert fresh.call(CONTEXT)
-    assert browser.send(form, path, overlap_seconds="600").status_code == 409
+    (told,) = Html(answer.text).all("p", class_="notice")
+    assert told.text.startswith(f"{client_id} has a new token. The former one is accepted until ")
+    again = browser.send(form, path, overlap_seconds="600")
+    assert again.status_code == 409
+    assert Html(again.text).links["Back to what it is about"] == client_path(client_id)
     assert browser.submit(path, overlap_seconds="0").status_code == 200
     for each in (former, fresh):
         assert each.refused(CONTEXT)["code"] == "unauthorized"
@@ -108,7 +144,7 @@ def test_rotation_keeps_the_present_token_for_the_overlap(
     assert [entry["what"] for entry in found[1:]] == ["client-rotate", "client-rotate"]
 
 
-@pytest.mark.parametrize("typed", ["", "soon", "-1", "2592001", "9" * 400, "1.5"])
+@pytest.mark.parametrize("typed", ["", "soon", "-1", "2592001", "9" * 400, "1.5", "٣", "1_0"])
 def test_overlap_that_is_none_is_told_at_its_field(
     page_lab: Lab, browser: PlainBrowser, client_id: str, typed: str
 ) -> None:
@@ -135,6 +171,8 @@ def test_faults_are_told_at_their_fields_and_what_was_typed_is_kept(
     )
     assert answer.status_code == 422
     page = Html(answer.text)
+    focused = [each.attributes["id"] for each in page.elements if "autofocus" in each.attributes]
+    assert focused == ["client_type", "patterns", "prefixes"]  # a browser takes the first
     assert "Must be 1 to 64 characters" in page.by_id("client_type-error").text
     told = page.by_id("patterns-error").text
     assert "Line 3 must be a hostname pattern" in told
@@ -240,7 +278,7 @@ def test_revoked_client_is_refused_at_its_next_call_at_every_process(
         assert mine.caller.at(each.url).refused(CONTEXT)["code"] == "unauthorized"
     assert "is refused from now on" in notice_of(browser, client_path(client_id))
     assert stored(page_lab, mine.hostname)["record"]
-    assert "has no token" in browser.page(path, status=409).text
+    assert "has no live token" in browser.page(path, status=409).text
     found = told_of_client(page_lab, client_id, lambda found: len(found) == 3)
     assert (found[-1]["who"], found[-1]["what"]) == ("admin", "client-revoke")
 

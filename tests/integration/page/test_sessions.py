@@ -74,7 +74,7 @@ async def test_other_process_with_the_same_token_knows_the_session(framed: Frame
     other = Framed(framed.store, framed.clock, admin_token=framed.admin_token)
     other.client.cookies = framed.client.cookies
     assert await other.is_logged_in()
-    await other.post("/operator/logout", await other.keys())
+    await other.post("/operator/logout", await other.keys("/operator/logout"))
     other.client.cookies = framed.client.cookies
     assert not await framed.is_logged_in()
 
@@ -89,7 +89,7 @@ async def test_logout_ends_a_session_that_is_used_at_the_same_time(
     held.goes_on.clear()
     use = asyncio.create_task(other.get())
     await held.has_read.wait()
-    await framed.post("/operator/logout", await framed.keys())
+    await framed.post("/operator/logout", await framed.keys("/operator/logout"))
     held.goes_on.set()
     await use
     assert (await other.get()).status_code == 303

@@ -11,9 +11,9 @@ import pytest
 
 from tests.integration.page.browsing import Html, PlainBrowser
 from tests.integration.page.conftest import Browse
-from tests.integration.running.site import JSON_LOG, Site, Systemd, replaced
+from tests.integration.running.site import Site, replaced, running_site
 from tests.lab.bind import BindPair
-from tests.lab.gateway import running_gateway, write_gateway_config
+from tests.lab.gateway import running_gateway
 from tests.lab.ports import LOOPBACK, free_port
 from tests.lab.redis import RedisProcess, running_redis
 from tests.lab.tls import write_server_certificate
@@ -28,22 +28,17 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
 
 
 @pytest.fixture(scope="module")
-def running_site(
+def one_site(
     tmp_path_factory: pytest.TempPathFactory, bind: BindPair, redis: RedisProcess
 ) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("switching")
-    config = write_gateway_config(folder / "gateway", bind, redis.url, None)
-    systemd = Systemd(folder)
-    with running_gateway(config, environ={**JSON_LOG, **systemd.environ}) as gateway:
-        systemd.heard_until("READY")
-        yield Site(config, gateway, systemd)
-    systemd.close()
+    with running_site(tmp_path_factory.mktemp("switching"), bind, redis, None) as site:
+        yield site
 
 
 @pytest.fixture
-def site(running_site: Site) -> Iterator[Site]:
-    yield running_site
-    running_site.reload(running_site.text)
+def site(one_site: Site) -> Iterator[Site]:
+    yield one_site
+    one_site.reload(one_site.text)
 
 
 @pytest.fixture

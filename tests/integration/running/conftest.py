@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.running.site import JSON_LOG, Site, Systemd
+from tests.integration.running.site import Site, Systemd, running_site
 from tests.integration.service.calling import World
 from tests.lab.bind import BindPair
-from tests.lab.gateway import running_gateway, write_gateway_config
 from tests.lab.pebble import PebbleProcess
 from tests.lab.redis import RedisProcess, running_redis
 
@@ -20,26 +19,21 @@ def site_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProces
 
 
 @pytest.fixture(scope="session")
-def running_site(
+def one_site(
     tmp_path_factory: pytest.TempPathFactory,
     bind: BindPair,
     pebble: PebbleProcess,
     site_redis: RedisProcess,
 ) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("running")
-    config = write_gateway_config(folder / "gateway", bind, site_redis.url, pebble)
-    systemd = Systemd(folder)
-    with running_gateway(config, environ={**JSON_LOG, **systemd.environ}) as gateway:
-        systemd.heard_until("READY")
-        yield Site(config, gateway, systemd)
-    systemd.close()
+    with running_site(tmp_path_factory.mktemp("running"), bind, site_redis, pebble) as site:
+        yield site
 
 
 @pytest.fixture
-def site(running_site: Site) -> Iterator[Site]:
+def site(one_site: Site) -> Iterator[Site]:
     """The gateway, with its first configuration before and after the test."""
-    yield running_site
-    running_site.reload(running_site.text)
+    yield one_site
+    one_site.reload(one_site.text)
 
 
 @pytest.fixture

@@ -1,16 +1,22 @@
 """A gateway whose configuration is changed while it serves, and what it tells of that.
 
-It tells its log, and systemd, whose place `Systemd` takes. Used by the tests of this folder.
+It tells its log, and systemd, whose place `Systemd` takes. Used by the tests of this folder
+and of the page.
 """
 
 import os
 import signal
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.lab.gateway import GatewayConfig, GatewayProcess
+from tests.lab.bind import BindPair
+from tests.lab.gateway import GatewayConfig, GatewayProcess, running_gateway, write_gateway_config
+from tests.lab.pebble import PebbleProcess
+from tests.lab.redis import RedisProcess
 
 TAKEN = "configuration taken"
 REFUSED = "configuration refused, the former one holds"
@@ -108,3 +114,16 @@ def without_zone(text: str, name: str) -> str:
     kept = [zone for zone in zones if f'name = "{name}"' not in zone]
     assert len(kept) == len(zones) - 1
     return "[[zones]]".join([first, *kept])
+
+
+@contextmanager
+def running_site(
+    folder: Path, bind: BindPair, redis: RedisProcess, pebble: PebbleProcess | None
+) -> Iterator[Site]:
+    """A gateway that says to systemd when it is ready; `folder` is its own."""
+    config = write_gateway_config(folder / "gateway", bind, redis.url, pebble)
+    systemd = Systemd(folder)
+    with running_gateway(config, environ={**JSON_LOG, **systemd.environ}) as gateway:
+        systemd.heard_until("READY")
+        yield Site(config, gateway, systemd)
+    systemd.close()

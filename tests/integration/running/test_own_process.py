@@ -54,14 +54,14 @@ def minds_hangups(pid: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def crash(tmp_path_factory: pytest.TempPathFactory, running_site: Site) -> Crash:
+def crash(tmp_path_factory: pytest.TempPathFactory, one_site: Site) -> Crash:
     """It is told to reload before it has read its configuration, and crashes once that is done."""
     folder = tmp_path_factory.mktemp("own")
     systemd = Systemd(folder)
     # It may leave a core as far as its parent is concerned.
     command = [find_program("prlimit", "util-linux"), "--core=unlimited", "--"]
     command += [str(Path(sys.executable).with_name("gateway")), "serve"]
-    command += ["--config", str(running_site.config.config_file)]
+    command += ["--config", str(one_site.config.config_file)]
     own = {**systemd.environ, "GATEWAY_HTTP__LISTEN": f"{LOOPBACK}:{free_port()}"}
     with (folder / "log").open("wb") as log:
         child = subprocess.Popen(command, cwd=folder, env={**os.environ, **own}, stderr=log)

@@ -1,7 +1,7 @@
 """A look inside the lab, where the wire does not show what a test needs to know.
 
-Used by the tests of this folder: what Redis holds of a hostname, and an issuance that rests half
-way.
+Used by the tests of this folder and of the page: what Redis holds of a hostname, a certificate at
+rest, and an issuance that rests half way.
 """
 
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import redis
 
+from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import Ownership
 from tests.lab.lab import Lab
 from tests.lab.process import wait_until
@@ -45,3 +46,23 @@ def resting_while_published(lab: Lab, mine: Ownership) -> Iterator[None]:
         yield
     finally:
         secondary.resume()
+
+
+def at_rest(lab: Lab, mine: Ownership) -> Ownership:
+    """An ownership with a certificate that nobody is busy with."""
+    mine.certificate()
+    wait_until(
+        lambda: not stored(lab, mine.hostname).keys() & {"issuance", "debts", "lease"},
+        f"{mine.hostname} is at rest",
+    )
+    return mine
+
+
+@contextmanager
+def delegated_away(hand: Hand, hostname: str) -> Iterator[None]:
+    """A name whose challenge has no place in the zone meanwhile."""
+    hand.add(f"{hostname} 300 NS ns.elsewhere.invalid.")
+    try:
+        yield
+    finally:
+        hand.update(f"delete {hostname} NS")

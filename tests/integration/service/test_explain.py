@@ -267,11 +267,11 @@ def test_holder_asks_where_nobody_is_named_and_no_secret_is_shown(
     assert json.loads(view.stdout)["sync"]["status"] == "managed-unchanged"
     assert (lines.returncode, lines.stderr) == (0, "")
     text = in_one(lines.stdout.splitlines())
-    holder = f"{client_id(mine)}, {mine.app_id}"
+    holder = f"{client_id(mine)} for {mine.app_id}"
     assert f"holder {holder}\n" in text
-    assert f"marker of the key lab-1: it proves that the address is {holder}'s" in text
+    assert f"marker of the key lab-1: it proves the address to be that of {holder}" in text
     assert f"asked by {holder} (which holds the hostname)" in text
-    assert f"sync of A {ADDRESS}, TTL 300, would answer\nmanaged-unchanged: " in text
+    assert f"sync of A {ADDRESS}, TTL 300 s, would answer\nmanaged-unchanged: " in text
     assert "certificate a request would answer ready: valid until " in text
 
 
@@ -305,7 +305,7 @@ def test_claim_and_rival_are_named_to_the_operator(
     mine.publish(ADDRESS)
     rival = world.rival(mine)
     text = told(service_lab, mine.hostname, client_id(rival), rival.app_id)
-    words = f"{mine.hostname} is held by another ownership: {client_id(mine)}, {mine.app_id}"
+    words = f"{mine.hostname} is held by another ownership: {client_id(mine)} for {mine.app_id}"
     assert f"record-conflict: {words}" in text
     claimed = f"c{secrets.token_hex(4)}.example.test"
     config_file = str(service_lab.config.config_file)

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,20 +11,25 @@ import pytest
 import redis
 
 import gateway
+from gateway import measures
 from gateway.access.foresight import NO_TIME, UNKNOWN
 from gateway.cli import explanation_json
 from gateway.config import Settings, load_settings
-from gateway.contract.names import Hostname
+from gateway.contract import Overloaded
+from gateway.contract.names import ClientId, Hostname
 from gateway.dns.situation import Presence
 from gateway.explaining import AT_ONCE, Explaining, NotExplained, Question, explained
 from gateway.store.documents import Document
+from gateway.store.keys import host_key
+from gateway.stores import open_redis
 from gateway.views import explanation
 from gateway.views.explanation import Fault
-from gateway.wiring import open_redis
+from gateway.wiring import open_gateway
 from tests.integration.dns.lines import delaying, line
 from tests.integration.dns.servers import black_hole
-from tests.integration.service.calling import Ownership, World
-from tests.integration.service.fates import ADDRESS
+from tests.integration.service.calling import GET, SYNC, Ownership, World
+from tests.integration.service.fates import ADDRESS, client_id
+from tests.integration.service.inside import stored
 from tests.integration.service.test_explain import changed_config, in_one
 from tests.lab.lab import Lab
 from tests.lab.process import read_until
@@ -73,6 +79,57 @@ async def test_holding_is_explained_as_the_command_does(service_lab: Lab, mine: 
     assert found.document.record is not None
     assert found.document.record["value"] == ADDRESS
     assert found.sync.status == "managed-unchanged"
+
+
+@pytest.mark.parametrize("time_ms", [10**17, -1])
+async def test_certificate_until_a_time_that_no_calendar_has_is_told_to_be_unreadable(
+    service_lab: Lab, mine: Ownership, time_ms: int
+) -> None:
+    mine.certificate()
+    certificate = json.loads(stored(service_lab, mine.hostname)["certificate"])
+    with redis.Redis.from_url(service_lab.redis.url) as connection:
+        spoiled = json.dumps({**certificate, "valid_until_ms": time_ms})
+        connection.hset(host_key(Hostname(mine.hostname)), "certificate", spoiled)
+    found = await plain(service_lab).explain(Question(Hostname(mine.hostname)))
+    text = in_one(explanation.lines(found))
+    sentence = f"What Redis has of {mine.hostname} is not readable by this release."
+    assert f"holder not known: {sentence}" in text
+    assert "a request would answer internal (see holder)" in text
+    assert mine.caller.refused(GET, ownership=mine.wire)["code"] == "internal"
+    mine.release()
+
+
+def refused_by_limits() -> dict[str, float]:
+    names = ("records", "certificates", "rate")
+    counted = (
+        measures.REGISTRY.get_sample_value("gateway_calls_limited_total", {"limit": name}) or 0.0
+        for name in names
+    )
+    return dict(zip(names, counted, strict=True))
+
+
+@pytest.mark.parametrize(("limit", "method"), [("records", SYNC), ("certificates", GET)])
+async def test_only_a_call_that_a_quota_refuses_is_counted(
+    service_lab: Lab, world: World, limit: str, method: str
+) -> None:
+    environ = {f"GATEWAY_LIMITS__{limit.upper()}": "1"}
+    settings = load_settings(service_lab.config.config_file, environ)
+    caller = world.client("*.example.test")
+    names = world.ownership().hostname
+    held, wanted = (Ownership(caller, f"{which}-{names}") for which in ("held", "wanted"))
+    held.publish(ADDRESS) if method == SYNC else held.certificate()
+    question = Question(Hostname(wanted.hostname), ClientId(client_id(wanted)))
+    before = refused_by_limits()
+    found = await explained(settings, question, redis_url=service_lab.redis.url)
+    foreseen = found.sync if method == SYNC else found.certificate
+    assert foreseen.status == "overloaded"
+    assert refused_by_limits() == before
+    request = {"apiToken": caller.token, "ownership": wanted.wire}
+    record = {"record": {"type": "A", "value": ADDRESS}} if method == SYNC else {}
+    async with open_gateway(settings, redis_url=service_lab.redis.url) as gateway:
+        with pytest.raises(Overloaded):
+            await gateway.calls.answer(method, {**request, **record})
+    assert refused_by_limits() == {**before, limit: before[limit] + 1}
 
 
 async def test_nothing_is_left_behind_of_many_explanations(service_lab: Lab, world: World) -> None:

@@ -116,11 +116,11 @@ def test_record_is_listed_handed_over_lost_and_rebuilt(office: Office, hostname:
     words = ("hand-over", hostname, "--from", "mine:relay", "--to", "theirs:app:with:colons")
     result = office.command(*words)
     assert result.stdout == (
-        f"{hostname} A {ADDRESS} ttl 300 is held by theirs for app:with:colons now.\n"
+        f"{hostname} A {ADDRESS}, TTL 300 s is held by theirs for app:with:colons now.\n"
     ), result.stderr
     assert giver.publish(ADDRESS)["status"] == "record-conflict"
     assert taker.publish(ADDRESS)["status"] == "managed-unchanged"
-    line = f"{hostname}  theirs, app:with:colons  A {ADDRESS} ttl 300"
+    line = f"{hostname}  theirs for app:with:colons  A {ADDRESS}, TTL 300 s"
     assert office.command("list").stdout.splitlines() == [line]
     office.flush()
     taker = office.ownership("theirs", hostname, "app:with:colons")
@@ -176,13 +176,13 @@ def test_rebuild_restores_what_the_zones_prove(
     office.flush()
     mine = office.ownership("mine", hostname)
     planned = office.here("rebuild", "--dry-run", "--app-id", "relay", "--zone", KEPT)
-    assert f"{hostname}  mine, relay  A {ADDRESS} ttl 300  restorable: proven" in planned.stdout
+    assert f"{hostname}  mine for relay  A {ADDRESS}, TTL 300 s  restorable: proven" in planned.stdout
     assert office.answer("list") == []
     owners, names = tmp_path / "owners", tmp_path / "names"
     owners.write_text(f"mine relay {hostname}\n")
     names.write_text(f"{hostname}\n")
     text = office.here("rebuild", "--owners", owners, "--names", names).stdout
-    assert f"{hostname}  mine, relay  A {ADDRESS} ttl 300  restored: proven" in text
+    assert f"{hostname}  mine for relay  A {ADDRESS}, TTL 300 s  restored: proven" in text
     report = json.loads(office.here("rebuild", "--json").stdout)
     found = {each["hostname"]: each for zone in report["zones"] for each in zone["names"]}
     assert (found[hostname]["outcome"], found[hostname]["clientId"]) == ("known", "mine")

@@ -113,7 +113,8 @@ def test_issuance_in_trouble_says_why_and_when_it_goes_on(
     assert found["issuance"]["message"] == "CAA forbids issuance"
     assert (found["issuance"]["failures"], found["issuance"]["faults"]) == (3, 1)
     assert found["next"] == {
-        "what": "choose an authority for a new order with a new key",
+        "what": "try it all again with a new key: a new order, the challenge in the zone,"
+        " the validation",
         "at": 4_000_000_000_000,
     }
     line = next(
@@ -122,7 +123,7 @@ def test_issuance_in_trouble_says_why_and_when_it_goes_on(
         if line.startswith(mine.hostname)
     )
     assert "issuance-failed: CAA forbids issuance" in line
-    assert "choose an authority for a new order with a new key, in " in line
+    assert "the challenge in the zone, the validation, in " in line
     assert mine.release() == "released"
 
 

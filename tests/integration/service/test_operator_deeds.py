@@ -26,7 +26,7 @@ from gateway.store.documents import Change, Document
 from gateway.wiring import Gateway, open_gateway
 from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import Ownership, World
-from tests.integration.service.test_retrying import delegated_away
+from tests.integration.service.inside import delegated_away
 from tests.integration.service.trailing import told_of, who
 from tests.lab.gateway import start_gateway
 from tests.lab.lab import Lab, LabOptions, running_lab

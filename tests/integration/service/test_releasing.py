@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import Ownership, World
-from tests.integration.service.inside import stored
+from tests.integration.service.inside import resting_while_published, stored
 from tests.integration.service.test_commands import gateway
 from tests.integration.service.trailing import told_of, who
 from tests.lab.lab import Lab
@@ -51,17 +51,8 @@ def test_certificate_is_released_and_its_client_may_have_another(
 
 def test_issuance_on_the_way_is_released(service_lab: Lab, mine: Ownership) -> None:
     client_id, _ = who(mine.caller)
-    secondary = service_lab.bind.secondary_process
-    secondary.pause()
-    try:
-        assert mine.get()["status"] == "pending"
-        wait_until(
-            lambda: '"published"' in stored(service_lab, mine.hostname).get("issuance", ""),
-            "the challenge is published",
-        )
+    with resting_while_published(service_lab, mine):
         told = answer(service_lab, "release", mine.hostname, holder(mine))
-    finally:
-        secondary.resume()
     assert told == {
         "hostname": mine.hostname,
         "clientId": client_id,
@@ -80,7 +71,10 @@ def test_record_is_withdrawn_and_its_client_may_publish_again(
     mine.certificate()
     withdrawn = command(service_lab, "withdraw", mine.hostname, holder(mine))
     assert withdrawn.returncode == 0, withdrawn.stderr
-    assert withdrawn.stdout.startswith(f"{mine.hostname} is managed-deleted: ")
+    client_id, _ = who(mine.caller)
+    assert withdrawn.stdout.startswith(
+        f"{mine.hostname}: A {ADDRESS} of {client_id} for {mine.app_id} is taken out of the zone."
+    )
     assert withdrawn.stdout.endswith(" Its certificate stays.\n")
     assert hand.records(mine.hostname) == set()
     assert mine.get()["status"] == "ready"
@@ -113,7 +107,17 @@ def test_address_that_was_edited_by_hand_stays(
 ) -> None:
     mine.publish(ADDRESS)
     hand.update(f"delete {mine.hostname} A", f"add {mine.hostname} 300 A 192.0.2.44")
-    answer(service_lab, "withdraw", mine.hostname, holder(mine))
+    withdrawn = command(service_lab, "withdraw", mine.hostname, holder(mine))
+    stays = "its marker is gone; A 192.0.2.44, which somebody else wrote, is still there"
+    assert withdrawn.stdout.endswith(f" is given up. I{stays[1:]}.\n")
+    _, told = told_of(
+        service_lab,
+        mine.hostname,
+        ("record-sync", "managed-created"),
+        ("record-sync", "managed-deleted"),
+    )
+    assert told["detail"] == stays
+    assert not told.keys() & {"before", "after"}
     assert {each.split()[-1] for each in hand.records(mine.hostname)} == {"192.0.2.44"}
 
 
@@ -128,7 +132,8 @@ def test_record_stays_held_while_its_zone_does_not_answer(
     finally:
         primary.resume()
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.startswith(f"{mine.hostname} is zone-unavailable: ")
+    start = f"Nothing was withdrawn at {mine.hostname} (zone-unavailable): "
+    assert refused.stderr.startswith(start)
     assert "record" in stored(service_lab, mine.hostname)
     answer(service_lab, "withdraw", mine.hostname, holder(mine))
     assert hand.records(mine.hostname) == set()

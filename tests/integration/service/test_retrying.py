@@ -1,19 +1,22 @@
 """`gateway issuances retry`: a renewal that fails is tried again once its cause is gone."""
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from subprocess import CompletedProcess
 from typing import Any
 
 from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import PROVISION, Ownership, World
-from tests.integration.service.inside import orders_placed, resting_while_published, stored
+from tests.integration.service.inside import (
+    at_rest,
+    delegated_away,
+    orders_placed,
+    resting_while_published,
+    stored,
+)
 from tests.integration.service.test_commands import gateway
 from tests.integration.service.trailing import told_of, who
 from tests.lab.lab import Lab
-from tests.lab.process import wait_until
 
 LONG = "30"
 
@@ -25,26 +28,6 @@ def retry(lab: Lab, hostname: str, *more: str, wait: str = LONG) -> CompletedPro
 def serial(lab: Lab, mine: Ownership) -> str:
     certificate: dict[str, Any] = json.loads(stored(lab, mine.hostname)["certificate"])
     return str(certificate["serial"])
-
-
-def at_rest(lab: Lab, mine: Ownership) -> Ownership:
-    """An ownership with a certificate that nobody is busy with."""
-    mine.certificate()
-    wait_until(
-        lambda: not stored(lab, mine.hostname).keys() & {"issuance", "debts", "lease"},
-        f"{mine.hostname} is at rest",
-    )
-    return mine
-
-
-@contextmanager
-def delegated_away(hand: Hand, hostname: str) -> Iterator[None]:
-    """A name whose challenge has no place in the zone meanwhile."""
-    hand.add(f"{hostname} 300 NS ns.elsewhere.invalid.")
-    try:
-        yield
-    finally:
-        hand.update(f"delete {hostname} NS")
 
 
 def test_failed_issuance_is_issued_at_once_when_its_cause_is_gone(
@@ -74,7 +57,7 @@ def test_retry_is_told_in_the_trail_as_the_operators(
     at_rest(service_lab, mine)
     refused = retry(service_lab, mine.hostname)
     assert refused.returncode == 1
-    assert "with --renew it is renewed now." in refused.stderr
+    assert ". With --renew it is renewed now.\n" in refused.stderr
     with delegated_away(hand, mine.hostname):
         retry(service_lab, mine.hostname, "--renew")
     retry(service_lab, mine.hostname)
@@ -92,7 +75,8 @@ def test_retry_is_told_in_the_trail_as_the_operators(
     )
     refusal, renewal, anew = entries[:3]
     assert {entry["who"] for entry in entries[:3]} == {"operator"}
-    assert "--renew" in refusal["detail"]
+    assert "whose renewal is due at" in refusal["detail"]
+    assert "--renew" not in refusal["detail"]
     assert (renewal["clientId"], renewal["appId"]) == (client_id, mine.app_id)
     assert anew["before"].startswith("failed: ")
     assert anew["detail"] == renewal["detail"]
@@ -151,3 +135,30 @@ def test_nothing_is_tried_where_nothing_is_known(service_lab: Lab) -> None:
     refused = retry(service_lab, "unheard-of.example.test", "--renew")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == "Nothing is issued or under way for unheard-of.example.test.\n"
+
+
+def test_several_hostnames_are_tried_at_once_and_each_is_told(
+    service_lab: Lab, world: World, hand: Hand
+) -> None:
+    both = [world.ownership(), world.ownership()]
+    for mine in both:
+        at_rest(service_lab, mine)
+    nobodys = f"nobody.{both[0].hostname}"
+    names = [mine.hostname for mine in both]
+    with delegated_away(hand, names[0]), delegated_away(hand, names[1]):
+        failed = retry(service_lab, names[0], names[1], nobodys, "--renew", "--json")
+        assert failed.returncode == 1
+        told = {each["hostname"]: each for each in json.loads(failed.stdout)}
+        assert [told[name]["standing"] for name in names] == ["failed", "failed"]
+        assert told[nobodys]["refused"] == f"Nothing is issued or under way for {nobodys}."
+        assert failed.stderr == f"{told[nobodys]['refused']}\n"
+    done = gateway(service_lab, "issuances", "retry", "--state", "failed", "--wait", LONG)
+    for name in names:
+        assert f"{name} looks for an authority" in done.stdout
+        assert f"{name} has its certificate: serial " in done.stdout
+
+
+def test_neither_hostnames_nor_a_state_is_a_wrong_command(service_lab: Lab) -> None:
+    for more in ((), ("a.example.test", "--state", "failed")):
+        wrong = gateway(service_lab, "issuances", "retry", *more)
+        assert (wrong.returncode, wrong.stderr) == (2, "Name HOSTNAMEs, or a --state.\n")

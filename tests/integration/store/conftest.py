@@ -4,12 +4,14 @@ A test that stops a server, or moves slots, starts its own.
 """
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gateway.store.connection import Store
 from gateway.store.documents import Documents
+from tests.lab.redis import RedisProcess, start_redis
 from tests.lab.redis_cluster import RedisCluster, start_redis_cluster
 from tests.lab.redis_sentinel import SentinelSet, start_sentinel_set
 
@@ -29,6 +31,22 @@ def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisClu
     started = start_redis_cluster(tmp_path_factory.mktemp("cluster"))
     yield started
     started.stop()
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[RedisProcess]:
+    """A server that the test may stop; nothing is in it."""
+    server = start_redis(tmp_path)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def alone(own_redis: RedisProcess) -> AsyncIterator[Store]:
+    """A Store on it."""
+    store = Store(own_redis.url, replicas=0)
+    yield store
+    await store.close()
 
 
 @pytest.fixture(params=["single", "sentinel", "cluster"])

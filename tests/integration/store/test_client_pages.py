@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,20 @@ async def test_one_that_cannot_be_read_hides_no_other(store: Store, fresh_label:
         (stranger, ClientUnreadable),
     ]
     await store.remove_from_set(keys.CLIENTS_KEY, stranger)
+
+
+@pytest.mark.parametrize("field", ["createdAtMs", "expiresAtMs"])
+@pytest.mark.parametrize("time_ms", [-1, 10**17])
+async def test_client_with_a_time_that_no_calendar_has_is_unreadable(
+    store: Store, fresh_label: str, field: str, time_ms: int
+) -> None:
+    await make(store, fresh_label)
+    key = keys.client_key(keys.fingerprint(fresh_label))
+    client = json.loads((await store.fields(key))["client"])
+    client["credentials"][0][field] = time_ms
+    await store.set_field(key, "client", json.dumps(client))
+    with pytest.raises(ClientUnreadable):
+        await ClientStore(store).by_id(ClientId(fresh_label))
 
 
 async def test_listed_client_without_a_document_is_left_out(store: Store, fresh_label: str) -> None:

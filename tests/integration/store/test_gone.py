@@ -16,7 +16,7 @@ from gateway.store.keys import BUCKETS, bucket_of, due_key, host_key
 from gateway.store.nodes import MAX_CONNECTIONS
 from gateway.store.routing import LIMIT_SECONDS
 from tests.lab.process import wait_until
-from tests.lab.redis import RedisProcess, ask_redis, start_redis
+from tests.lab.redis import RedisProcess, ask_redis
 from tests.lab.redis_cluster import RedisCluster, start_redis_cluster
 from tests.lab.redis_sentinel import SentinelSet, start_sentinel_set
 
@@ -24,13 +24,6 @@ MARGIN_SECONDS = 1.0
 HOLDER = Holder(ClientId("c"), AppId("a"))
 STEPS_OF_A_CALL = 60
 """Of the event loop: more than one call takes."""
-
-
-@pytest.fixture
-def own_redis(tmp_path: Path) -> Iterator[RedisProcess]:
-    server = start_redis(tmp_path)
-    yield server
-    server.stop()
 
 
 @pytest.fixture

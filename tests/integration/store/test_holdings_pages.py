@@ -1,6 +1,7 @@
 """A client's index of hostnames, read a page at a time, the newest entry first."""
 
 from gateway.contract.names import ClientId, Hostname
+from gateway.moments import LATEST_MS
 from gateway.store import keys
 from gateway.store.connection import Store
 from gateway.store.holdings_index import HoldingsIndex
@@ -36,6 +37,24 @@ async def test_page_behind_what_has_left_is_none(store: Store, fresh_label: str)
     found = await index.page(client_id, second, 5)
     assert found is not None
     assert len(found) == 1
+
+
+async def test_entry_at_no_time_that_there_is_is_told_with_the_nearest(
+    store: Store, fresh_label: str
+) -> None:
+    """`commit.lua` enters whatever score it is given, as somebody else may have."""
+    client_id = ClientId(fresh_label)
+    (name,) = await entered(store, client_id, 1)
+    mark = keys.fingerprint(fresh_label)
+    for score, told in (("inf", LATEST_MS), ("-5", 0)):
+        await store.commit(
+            keys.client_key(mark),
+            keys.client_holdings_key(mark),
+            expected_version="*",
+            member=name,
+            score=score,
+        )
+        assert await HoldingsIndex(store).entries(client_id) == [(name, told)]
 
 
 async def test_client_that_holds_nothing_has_an_empty_page(store: Store, fresh_label: str) -> None:

@@ -204,6 +204,17 @@ async def test_turn_is_one_callers_until_it_has_ended(store: Store, fresh_label:
     await read_until(lambda: store.take_turn(key, 1), lambda taken: taken)
 
 
+@pytest.mark.parametrize("kind", ["hash", "no end"])
+async def test_turn_that_no_gateway_has_set_is_taken_over(
+    store: Store, fresh_label: str, kind: str
+) -> None:
+    key = f"gw:turn:{fresh_label}"
+    spoilt = ("HSET", key, "a", "b") if kind == "hash" else ("SET", key, "1")
+    await store.answers_of_each([(key, [spoilt])])
+    assert await store.take_turn(key, 60_000)
+    assert not await store.take_turn(key, 60_000)
+
+
 async def test_change_sent_twice_is_made_once(redis_server: RedisProcess, fresh_label: str) -> None:
     """As when a connection dies between a change and its answer; no server can be told to."""
     host, index = f"gw:{{{fresh_label}}}:d", f"gw:{{{fresh_label}}}:i"

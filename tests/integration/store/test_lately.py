@@ -1,42 +1,23 @@
 """What is kept beside the trail, on a real Redis of each kind: notable entries and days' counts."""
 
-import asyncio
-import contextlib
 import secrets
-from collections.abc import AsyncIterator, Iterator, Sequence
-from pathlib import Path
-
-import pytest
+from collections.abc import Sequence
 
 from gateway.store.connection import Store
 from gateway.store.deeds import Action, Actor, Deed, Entry, Role
-from gateway.store.keys import AUDIT_KEY, NOTABLE_KEY, audit_day_key
+from gateway.store.keys import AUDIT_KEY, CONFLICTS_KEY, NOTABLE_KEY, audit_day_key
 from gateway.store.lately import DayCounts, Lately
-from gateway.store.stream import Stream
+from gateway.store.stream import LAST_ID, Stream
 from gateway.store.trail import WrittenTrail
 from gateway.store.trail_reading import Told, TrailReader, Wanted
-from gateway.store.trail_writing import DAYS_KEPT, NOTABLE_BOUND, Numbered, TrailWriter
-from tests.lab.redis import RedisProcess, start_redis
+from gateway.store.trail_writing import BESIDE_BOUND, DAYS_KEPT, Numbered, TrailWriter
+from tests.integration.store.losing import losing_answers
+from tests.lab.redis import RedisProcess
 
 PROCESS = Actor(Role.PROCESS, "test-1")
 DAY_MS = 86_400_000
 NOON_MS = 1_800_014_400_000
 """2027-01-15, 12:00 UTC."""
-
-
-@pytest.fixture
-def own_redis(tmp_path: Path) -> Iterator[RedisProcess]:
-    server = start_redis(tmp_path)
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-async def alone(own_redis: RedisProcess) -> AsyncIterator[Store]:
-    """A Redis with nothing in it."""
-    store = Store(own_redis.url, replicas=0)
-    yield store
-    await store.close()
 
 
 def issued(name: str) -> Deed:
@@ -82,12 +63,13 @@ async def test_what_went_wrong_is_kept_apart_and_all_is_counted(store: Store) ->
     label = secrets.token_hex(6)
     deeds = [issued(label), failed(label), conflict(label), issued(label)]
     await writer_on(store).append(numbered(deeds, at_ms=at_ms))
-    page = await Lately(store, is_kept=True).notable(2)
-    assert [each.entry and each.entry["what"] for each in page.entries] == [
-        "record-sync",
-        "certificate-failed",
-    ]
-    assert names(page.entries) == [label, label]
+    lately = Lately(store, is_kept=True)
+    (newest,) = (await lately.notable(1)).entries
+    assert newest.entry is not None
+    assert (newest.entry["what"], names([newest])) == ("certificate-failed", [label])
+    (newest,) = await lately.conflicts(1)
+    assert newest.entry is not None
+    assert (newest.entry["what"], names([newest])) == ("record-sync", [label])
     assert (await in_trail(store))[-4:] == [label] * 4
     counts = await day(store, at_ms)
     assert (counts.issued, counts.renewed, counts.failed, counts.conflicts) == (2, 0, 1, 1)
@@ -103,7 +85,8 @@ async def test_batch_that_is_sent_again_is_taken_once(store: Store) -> None:
     await writer.append([*sent, *numbered([issued(label)], at_ms=at_ms, first=3)])
     assert (await in_trail(store)).count(label) == 3
     page = await Lately(store, is_kept=True).notable(100)
-    assert names(page.entries).count(label) == 2
+    assert names(page.entries).count(label) == 1
+    assert names(await Lately(store, is_kept=True).conflicts(100)).count(label) == 1
     counts = await day(store, at_ms)
     assert (counts.issued, counts.failed, counts.conflicts) == (1, 1, 1)
 
@@ -162,12 +145,12 @@ async def test_days_are_kept_for_a_time_only(alone: Store) -> None:
 
 async def test_notable_entries_are_bounded(alone: Store) -> None:
     writer = writer_on(alone)
-    for start in range(0, 3 * NOTABLE_BOUND, 100):
+    for start in range(0, 3 * BESIDE_BOUND, 100):
         deeds = [failed(f"n{start + number}") for number in range(100)]
         await writer.append(numbered(deeds, first=start + 1))
     extent = await Stream(alone, NOTABLE_KEY).extent()
-    assert NOTABLE_BOUND <= extent.length < NOTABLE_BOUND + 200
-    assert len(await in_trail(alone)) == 3 * NOTABLE_BOUND
+    assert BESIDE_BOUND <= extent.length < BESIDE_BOUND + 200
+    assert len(await in_trail(alone)) == 3 * BESIDE_BOUND
 
 
 async def test_newest_conflict_of_each_hostname_is_told(alone: Store) -> None:
@@ -176,20 +159,34 @@ async def test_newest_conflict_of_each_hostname_is_told(alone: Store) -> None:
     found = await Lately(alone, is_kept=True).conflicts(10)
     assert names(found) == ["d", "a", "c"]
     assert names(await Lately(alone, is_kept=True).conflicts(2)) == ["d", "a"]
-    page = await Lately(alone, is_kept=True).notable(6)
-    assert found[1].place == page.entries[2].place
+    newest = await Stream(alone, CONFLICTS_KEY).before(LAST_ID, 4)
+    assert found[1].place == newest[1].place
 
 
-async def test_conflicts_are_found_behind_many_others(alone: Store) -> None:
-    deeds = [conflict("first"), *[failed(f"n{number}") for number in range(700)]]
+async def test_conflict_is_found_behind_many_of_another_hostname(alone: Store) -> None:
     writer = writer_on(alone)
-    for start in range(0, len(deeds), 100):
-        await writer.append(numbered(deeds[start : start + 100], first=start + 1))
-    assert names(await Lately(alone, is_kept=True).conflicts(5)) == ["first"]
+    await writer.append(numbered([conflict("first")]))
+    for start in range(2, 702, 100):
+        await writer.append(numbered([conflict("second")] * 100, first=start))
+    assert names(await Lately(alone, is_kept=True).conflicts(5)) == ["second", "first"]
+
+
+async def test_conflicts_of_a_client_in_a_loop_push_out_no_failure(alone: Store) -> None:
+    writer = writer_on(alone)
+    await writer.append(numbered([failed("mine")]))
+    for start in range(2, 3 * BESIDE_BOUND, 100):
+        deeds = [conflict(f"n{start + number}") for number in range(100)]
+        await writer.append(numbered(deeds, first=start))
+    assert names((await Lately(alone, is_kept=True).notable(5)).entries) == ["mine"]
+    extent = await Stream(alone, CONFLICTS_KEY).extent()
+    assert BESIDE_BOUND <= extent.length < BESIDE_BOUND + 200
 
 
 async def test_what_somebody_else_put_there_is_replaced(alone: Store) -> None:
-    await alone.put(NOTABLE_KEY, "a text", 1_000_000)
+    lately = Lately(alone, is_kept=True)
+    for key in (NOTABLE_KEY, CONFLICTS_KEY):
+        await alone.put(key, "a text", 1_000_000)
+    assert ((await lately.notable(10)).entries, await lately.conflicts(10)) == ([], [])
     await alone.put(audit_day_key("2027-01-15"), "a text", 1_000_000)
     assert (await day(alone, NOON_MS)).failed == 0
     writer = writer_on(alone)
@@ -199,7 +196,9 @@ async def test_what_somebody_else_put_there_is_replaced(alone: Store) -> None:
     assert (await day(alone, NOON_MS)).failed == 0
     await writer.append(numbered([failed("b")], first=2))
     assert (await day(alone, NOON_MS)).failed == 1
-    assert names((await Lately(alone, is_kept=True).notable(10)).entries) == ["b", "a"]
+    assert names((await lately.notable(10)).entries) == ["b", "a"]
+    await writer.append(numbered([conflict("c")], first=3))
+    assert names(await lately.conflicts(10)) == ["c"]
 
 
 async def test_nothing_is_told_of_a_redis_that_has_nothing(alone: Store) -> None:
@@ -207,47 +206,3 @@ async def test_nothing_is_told_of_a_redis_that_has_nothing(alone: Store) -> None
     assert (await lately.notable(10)).entries == []
     assert await lately.conflicts(10) == []
     assert await lately.days(2, NOON_MS) == [DayCounts("2027-01-14"), DayCounts("2027-01-15")]
-
-
-class Losing:
-    """The way to a Redis that carries out what it is sent, and whose answers to scripts are lost.
-
-    The connection ends instead, three times: for a command, for its second try, and once more.
-    """
-
-    def __init__(self, server: RedisProcess) -> None:
-        self.url = ""
-        self.is_over = asyncio.Event()
-        self._server = server
-        self._left = 3
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        upstream, to_server = await asyncio.open_connection("127.0.0.1", self._server.port)
-        asked = bytearray()
-
-        async def pass_on() -> None:
-            while data := await reader.read(1 << 16):
-                asked.extend(data)
-                to_server.write(data)
-            to_server.close()
-
-        passing = asyncio.create_task(pass_on())
-        with contextlib.closing(writer), contextlib.closing(to_server):
-            while answer := await upstream.read(1 << 16):
-                if self._left and b"EVAL" in asked:
-                    self._left -= 1
-                    break
-                asked.clear()
-                writer.write(answer)
-        passing.cancel()
-        if self._left == 0:
-            self.is_over.set()
-
-
-@contextlib.asynccontextmanager
-async def losing_answers(server: RedisProcess) -> AsyncIterator[Losing]:
-    losing = Losing(server)
-    listening = await asyncio.start_server(losing.serve, "127.0.0.1", 0)
-    async with listening:
-        losing.url = f"redis://127.0.0.1:{listening.sockets[0].getsockname()[1]}/0"
-        yield losing

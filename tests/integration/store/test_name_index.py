@@ -11,7 +11,7 @@ import redis
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gateway.contract.names import AppId, ClientId, Hostname
-from gateway.store.connection import Store, StoreRefused
+from gateway.store.connection import Store
 from gateway.store.documents import Change, Document, Documents, Holder
 from gateway.store.keys import BUCKETS, bucket_of, due_key, host_key, names_key
 from gateway.store.name_index import NameIndex, NamePage
@@ -31,6 +31,12 @@ class CountedStore(Store):
     async def answers_of_each(self, wanted: Sequence[tuple[str, Sequence[Command]]]) -> list[Any]:
         self.exchanges += 1
         return await super().answers_of_each(wanted)
+
+    async def fitting_answers_of_each(
+        self, wanted: Sequence[tuple[str, Sequence[Command]]]
+    ) -> list[list[Any] | None]:
+        self.exchanges += 1
+        return await super().fitting_answers_of_each(wanted)
 
 
 @pytest.fixture
@@ -205,8 +211,7 @@ async def test_something_else_in_place_of_a_list_stops_no_change_and_is_replaced
     others = [Hostname(str(each)) for each in client.zrange(names_key(bucket_of(name)), 0, -1)]
     client.delete(names_key(bucket_of(name)))
     client.set(names_key(bucket_of(name)), "no list")
-    with pytest.raises(StoreRefused, match="WRONGTYPE"):
-        await names.page(fresh_label, None, 5)
+    assert await names.page(fresh_label, None, 5) == ([], False)
     if healed_by == "put right":
         await names.put_right([name])
     elif healed_by == "written":
@@ -234,6 +239,61 @@ async def test_what_no_gateway_has_listed_is_passed_by(
     await release(documents, *held)
 
 
+async def test_score_that_no_gateway_gives_makes_no_page_repeat_or_go_on_for_ever(
+    client: redis.Redis, single: Store, fresh_label: str
+) -> None:
+    documents, names = Documents(single), NameIndex(single)
+    held = in_bucket(5, fresh_label, 30)
+    await hold(documents, *held)
+    for name in held[:3]:
+        client.zadd(names_key(5), {name: 7})
+    client.zadd(names_key(5), {held[-1]: -7})
+    found: list[Hostname] = []
+    page, has_more = await names.page(fresh_label, None, 4)
+    while has_more:
+        found += page
+        page, has_more = await names.page(fresh_label, found[-1], 4)
+    assert [*found, *page] == sorted({*found, *page})
+    await sift(names)
+    assert await names.page(fresh_label, None, 40) == (held, False)
+    await release(documents, *held)
+
+
+async def test_names_without_a_document_are_sifted_out(
+    store: Store, documents: Documents, names: NameIndex, fresh_label: str
+) -> None:
+    held = hostnames(fresh_label, COUNT)
+    await hold(documents, *held)
+    await delete(store, held[::2])
+    assert (await names.page(fresh_label, None, COUNT)).names == held
+    await sift(names)
+    assert await names.page(fresh_label, None, COUNT) == (held[1::2], False)
+    await release(documents, *held)
+
+
+async def test_what_no_gateway_has_listed_is_sifted_out(
+    client: redis.Redis, single: Store, fresh_label: str
+) -> None:
+    names, many = NameIndex(single), [f"{fresh_label}-{number}" for number in range(1_000)]
+    others = (name for name in many if not is_of(5, name))
+    foreign: dict[Any, int] = dict.fromkeys([b"\xff", "é.example", "", *others], 0)
+    client.zadd(names_key(5), foreign)
+    client.delete(names_key(6))
+    client.rpush(names_key(6), "no list")
+    assert await sift(names) >= len(foreign)
+    assert client.type(names_key(6)) == "none"
+    assert [name for name in foreign if client.zscore(names_key(5), name) is not None] == []
+
+
+async def sift(names: NameIndex) -> int:
+    return sum([judged async for judged in names.sift()])
+
+
+def in_bucket(bucket: int, label: str, count: int) -> list[Hostname]:
+    tried = (Hostname(f"{label}-{number}.example.test") for number in itertools.count())
+    return sorted(itertools.islice((name for name in tried if bucket_of(name) == bucket), count))
+
+
 def is_of(bucket: int, name: str) -> bool:
     return name.isascii() and bucket_of(name) == bucket
 
@@ -242,8 +302,7 @@ async def test_page_takes_two_exchanges_even_where_all_names_are_in_one_bucket(
     single: CountedStore, fresh_label: str
 ) -> None:
     documents, names = Documents(single), NameIndex(single)
-    tried = (Hostname(f"{fresh_label}-{number}.example.test") for number in itertools.count())
-    held = sorted(itertools.islice((name for name in tried if bucket_of(name) == 5), 60))
+    held = in_bucket(5, fresh_label, 60)
     await hold(documents, *held)
     assert await names.page(fresh_label, None, 50) == (held[:50], True)
     assert single.exchanges == 2

@@ -5,9 +5,8 @@ import itertools
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -20,18 +19,11 @@ from gateway.store.trail import QUEUE_BOUND, Once, WrittenTrail, open_trail
 from gateway.store.trail_reading import TrailReader, Wanted
 from gateway.store.trail_writing import TrailWriter
 from tests.lab.process import read_until
-from tests.lab.redis import RedisProcess, start_redis
+from tests.lab.redis import RedisProcess
 
 PATIENCE_SECONDS = 30.0
 PROCESS = Actor(Role.PROCESS, "test-1")
 CLIENT = Actor(Role.CLIENT, "credential-1", "cluster-a")
-
-
-@pytest.fixture
-def own_redis(tmp_path: Path) -> Iterator[RedisProcess]:
-    server = start_redis(tmp_path)
-    yield server
-    server.stop()
 
 
 class OwnStream(Stream):
@@ -148,10 +140,12 @@ async def test_entry_that_was_sent_twice_is_read_once(own_redis: RedisProcess) -
 async def test_what_somebody_else_wrote_there_is_told_as_unreadable(
     own_redis: RedisProcess,
 ) -> None:
-    texts = ["", "[]", "{", '{"at": "now"}', "[" * 100_000, '{"at":1,"who":2}']
+    sound = {"who": "admin", "what": "client-revoke", "outcome": "changed"}
+    never = [json.dumps({**sound, "at": at_ms}) for at_ms in (-1, 10**17, None, True)]
+    texts = ["", "[]", "{", '{"at": "now"}', "[" * 100_000, '{"at":1,"who":2}', *never]
     async with opened(own_redis.url) as store:
         await append(store, [(str(number), text) for number, text in enumerate(texts)])
-        found = await TrailReader(store, Wanted()).newest(10)
+        found = await TrailReader(store, Wanted()).newest(20)
         assert [each.entry for each in found] == [None] * len(texts)
         assert await TrailReader(store, Wanted(client_id="a")).newest(10) == []
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -15,27 +13,14 @@ from gateway.access.tokens import new_client_token
 from gateway.contract import ClientSpec
 from gateway.contract.names import ClientId, CredentialId
 from gateway.store.connection import Store
+from gateway.store.faults import StoreRefused
 from gateway.store.keys import client_uses_key, fingerprint
 from tests.lab.process import read_until
-from tests.lab.redis import RedisProcess, start_redis
+from tests.lab.redis import RedisProcess
 
 NOW_MS = 1_800_000_000_000
 PATIENCE_SECONDS = 30.0
 OFTEN_SECONDS = 0.01
-
-
-@pytest.fixture
-def own_redis(tmp_path: Path) -> Iterator[RedisProcess]:
-    server = start_redis(tmp_path)
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-async def alone(own_redis: RedisProcess) -> AsyncIterator[Store]:
-    store = Store(own_redis.url, replicas=0)
-    yield store
-    await store.close()
 
 
 class Clock:
@@ -98,6 +83,13 @@ async def test_uses_are_written_in_the_background_and_read_by_any_process(store:
         nobody: {},
         other.client_id: {others: NOW_MS},
     }
+
+
+async def test_use_at_a_time_that_no_calendar_has_is_left_out(store: Store) -> None:
+    made = Made(store)
+    first = await made.ensure()
+    await store.set_field(client_uses_key(fingerprint(made.client_id)), first, "9" * 16)
+    assert await LastUses(store, Clock().now_ms).of(made.client_id) == {}
 
 
 async def test_what_this_process_has_noted_is_told_before_it_is_written(store: Store) -> None:
@@ -167,13 +159,55 @@ async def test_what_somebody_else_put_there_is_replaced(store: Store) -> None:
     first, others = await made.ensure(), await other.ensure()
     await store.put(client_uses_key(fingerprint(made.client_id)), "a text", 1_000_000)
     await store.set_field(client_uses_key(fingerprint(other.client_id)), others, "yesterday")
-    assert await LastUses(store, clock.now_ms).of(other.client_id) == {}
+    both = [made.client_id, other.client_id]
+    assert await LastUses(store, clock.now_ms).of_each(both) == {each: {} for each in both}
     async with (uses := LastUses(store, clock.now_ms)).writing(PATIENCE_SECONDS):
         uses.note(first)
         uses.note(others)
     elsewhere = LastUses(store, clock.now_ms)
     assert await elsewhere.of(made.client_id) == {first: NOW_MS}
     assert await elsewhere.of(other.client_id) == {others: NOW_MS}
+
+
+@pytest.mark.parametrize("ahead", [str(NOW_MS + 60_001), "9" * 16, "9" * 400, "inf", "1e300"])
+async def test_time_that_is_yet_to_come_does_not_stay(store: Store, ahead: str) -> None:
+    made = Made(store)
+    first = await made.ensure()
+    await store.set_field(client_uses_key(fingerprint(made.client_id)), first, ahead)
+    async with (uses := LastUses(store, Clock().now_ms)).writing(PATIENCE_SECONDS):
+        uses.note(first)
+    assert await stored(store, made.client_id) == {first: str(NOW_MS)}
+
+
+async def test_later_use_stays_where_an_earlier_one_is_written_long_after_it(store: Store) -> None:
+    clock, made = Clock(), Made(store)
+    first = await made.ensure()
+    late = LastUses(store, clock.now_ms)
+    late.note(first)
+    clock.ms += 3_600_000
+    for uses in (LastUses(store, clock.now_ms), late):
+        async with uses.writing(PATIENCE_SECONDS):
+            if uses is not late:
+                uses.note(first)
+    assert await stored(store, made.client_id) == {first: str(NOW_MS + 3_600_000)}
+
+
+async def test_client_that_is_removed_takes_its_uses_along_in_one_step(
+    own_redis: RedisProcess, alone: Store
+) -> None:
+    """Whatever comes after it: here the user may not change the list of clients."""
+    clock, made = Clock(), Made(alone)
+    first = await made.ensure()
+    async with (uses := LastUses(alone, clock.now_ms)).writing(PATIENCE_SECONDS):
+        uses.note(first)
+    user = ("ACL", "SETUSER", "short", "on", ">secret", "~*", "+@all", "-srem")
+    await alone.answers_of_each([("any", [user])])
+    store = Store(own_redis.url.replace("redis://", "redis://short:secret@"), replicas=0)
+    with pytest.raises(StoreRefused):
+        await ClientStore(store).drop(made.client_id)
+    assert await made.clients.by_id(made.client_id) is None
+    assert await stored(alone, made.client_id) == {}
+    await store.close()
 
 
 async def test_uses_wait_for_a_redis_that_is_away(own_redis: RedisProcess, alone: Store) -> None:

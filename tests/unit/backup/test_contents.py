@@ -78,7 +78,7 @@ def test_piece_comes_back_as_it_was(
         (keys.KEYRING_KEY, Sort.MARK),
         (keys.SCHEMA_KEY, Sort.MARK),
         (keys.page_session_key("0" * 64), Sort.MARK),
-        (keys.page_notice_key("0" * 64), Sort.MARK),
+        (keys.page_notice_key("0" * 64, "/operator"), Sort.MARK),
         (keys.page_form_key("0" * 64, "f"), Sort.MARK),
         (keys.account_key("https://ca.test"), Sort.ACCOUNT),
         (keys.ledger_index_key("https://ca.test"), Sort.FIGURE),

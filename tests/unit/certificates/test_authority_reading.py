@@ -15,7 +15,6 @@ from gateway.certificates.authority.reading import (
     read_account,
     read_authorization,
     read_order,
-    read_renewal_info,
 )
 from gateway.certificates.authority.replies import Reply
 from gateway.certificates.authority.signing import load_signer
@@ -26,7 +25,6 @@ from gateway.certificates.orders import (
     AuthorizationView,
     FaultKind,
     OrderView,
-    RenewalInfo,
 )
 from tests.unit.certificates.issuing import NOW
 from tests.unit.certificates.properties import untimed
@@ -55,19 +53,19 @@ AUTHORIZATION: dict[str, Any] = {
 
 def order(body: object, **headers: str) -> OrderView:
     reply = Reply(
-        200, {name.replace("_", "-"): text for name, text in headers.items()}, _bytes(body)
+        200, {name.replace("_", "-"): text for name, text in headers.items()}, body_bytes(body)
     )
     return read_order(Operation.READ_ORDER, reply, f"{CA}/order/1", NOW)
 
 
 def authorization(body: object, **headers: str) -> AuthorizationView:
     reply = Reply(
-        200, {name.replace("_", "-"): text for name, text in headers.items()}, _bytes(body)
+        200, {name.replace("_", "-"): text for name, text in headers.items()}, body_bytes(body)
     )
     return read_authorization(reply, f"{CA}/authz/1", SIGNER, NOW)
 
 
-def _bytes(body: object) -> bytes:
+def body_bytes(body: object) -> bytes:
     return body if isinstance(body, bytes) else json.dumps(body).encode()
 
 
@@ -318,95 +316,8 @@ def test_authorization_does_not_quote_what_the_challenge_is_proved_with() -> Non
     assert not [secret for secret in secrets if secret in problem]
 
 
-WINDOW = {"start": "2026-12-01T00:00:00Z", "end": "2026-12-03T00:00:00Z"}
-START_MS, END_MS = 1796083200000, 1796256000000
-
-
-def renewal(body: object, **headers: str) -> RenewalInfo:
-    reply = Reply(
-        200, {name.replace("_", "-"): text for name, text in headers.items()}, _bytes(body)
-    )
-    return read_renewal_info(reply, NOW)
-
-
-def test_renewal_info_is_read() -> None:
-    body = {"suggestedWindow": WINDOW, "explanationURL": f"{CA}/why", "more": 1}
-    assert renewal(body, retry_after="21600") == RenewalInfo(START_MS, END_MS, f"{CA}/why", 21600)
-    assert renewal({"suggestedWindow": WINDOW}) == RenewalInfo(START_MS, END_MS)
-
-
-@pytest.mark.parametrize("url", [None, 5, "", "javascript:alert(1)", "https://a b/", "/why"])
-def test_renewal_info_has_no_explanation_that_is_no_url(url: object) -> None:
-    assert renewal({"suggestedWindow": WINDOW, "explanationURL": url}).explanation_url is None
-
-
-@pytest.mark.parametrize(
-    ("start", "milliseconds"),
-    [
-        ("2026-12-01T00:00:00Z", 0),
-        ("2026-12-01t00:00:00z", 0),
-        ("2026-12-01 00:00:00Z", 0),
-        ("2026-12-01T00:00:00-00:00", 0),
-        ("2026-12-01T02:00:00+02:00", 0),
-        ("2026-11-30T13:00:00-11:00", 0),
-        ("2026-12-01T00:00:00.5Z", 500),
-        ("2026-12-01T00:00:00.123456789Z", 123),
-        ("2026-12-01T00:00:00.9999Z", 999),
-    ],
-)
-def test_renewal_info_understands_every_way_to_write_a_moment(
-    start: str, milliseconds: int
-) -> None:
-    info = renewal({"suggestedWindow": {**WINDOW, "start": start}})
-    assert info.window_start_ms == START_MS + milliseconds
-
-
-@pytest.mark.parametrize(
-    "start",
-    [
-        None,
-        1796083200,
-        "",
-        "soon",
-        "2026-12-01",
-        "2026-12-01T00:00:00",
-        "2026-12-01T00:00Z",
-        "2026-W49-2T00:00:00Z",
-        "20261201T000000Z",
-        "2026-12-32T00:00:00Z",
-        "2026-12-01T24:00:01Z",
-        "2026-12-01T00:00:00+24:00",
-        "2026-12-01T00:00:00.Z",
-        "2026-12-01T00:00:00Z\n",
-        "٢026-12-01T00:00:00Z",
-        WINDOW["end"],
-        "2026-12-04T00:00:00Z",
-    ],
-)
-def test_renewal_info_without_a_window_is_the_fault_of_the_server(start: object) -> None:
-    with pytest.raises(AuthorityFault) as caught:
-        renewal({"suggestedWindow": {**WINDOW, "start": start}})
-    assert caught.value.kind is FaultKind.SERVER_ERROR
-
-
-@pytest.mark.parametrize(
-    "body", [b"", b"[]", {}, {"suggestedWindow": None}, {"suggestedWindow": [WINDOW]}]
-)
-def test_renewal_info_that_makes_no_sense_is_the_fault_of_the_server(body: object) -> None:
-    with pytest.raises(AuthorityFault) as caught:
-        renewal(body)
-    assert caught.value.kind is FaultKind.SERVER_ERROR
-
-
-@untimed
-@given(st.sampled_from(["start", "end"]), st.text(max_size=40) | VALUES)
-def test_renewal_info_with_any_moment_is_read_or_refused(key: str, value: object) -> None:
-    body = {"suggestedWindow": {**WINDOW, key: value}}
-    assert fault_kind(lambda: renewal(body)) in (None, FaultKind.SERVER_ERROR)
-
-
 def account(body: object) -> AccountView:
-    return read_account(Operation.READ_ACCOUNT, Reply(200, {}, _bytes(body)), SIGNER)
+    return read_account(Operation.READ_ACCOUNT, Reply(200, {}, body_bytes(body)), SIGNER)
 
 
 def test_account_is_read() -> None:

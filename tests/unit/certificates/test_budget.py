@@ -161,6 +161,12 @@ def names(asked: tuple[Claim, ...], *, binding: bool) -> set[str]:
             {"orders", "orders-of", "domain", "domain-of", "host", "failed"},
             {"orders", "orders-of", "domain", "domain-of", "host", "failed"},
         ),
+        (
+            Budget(),
+            Renewal.BY_HAND,
+            {"orders", "domain", "host", "failed"},
+            {"orders", "domain", "host", "failed"},
+        ),
         (Budget(), Renewal.EARLY, {"host", "failed"}, {"host", "failed"}),
         (Budget(), Renewal.DUE, {"host", "failed"}, {"failed"}),
         (COUNTED, Renewal.EARLY, {"orders", "domain", "host", "failed"}, {"host", "failed"}),
@@ -213,6 +219,7 @@ def test_every_bucket_is_found_again_by_its_names(budget: Budget, renewal: Renew
     ("renewal", "given"),
     [
         (Renewal.NEW, {Limit.DOMAIN, Limit.CLIENT_DOMAIN, Limit.HOSTNAME}),
+        (Renewal.BY_HAND, {Limit.DOMAIN, Limit.HOSTNAME}),
         (Renewal.EARLY, {Limit.HOSTNAME}),
         (Renewal.DUE, {Limit.HOSTNAME}),
     ],

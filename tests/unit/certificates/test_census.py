@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gateway.certificates.attention import LISTED_AT_MOST, AttentionLists, Concern
-from gateway.certificates.census import DAYS_LEFT, ENDS_DAYS, Census, CensusUnreadable, Tally
+from gateway.certificates.census import (
+    DAYS_LEFT,
+    ENDS_DAYS,
+    LATE_AFTER_MS,
+    Census,
+    CensusUnreadable,
+    Tally,
+)
 from gateway.contract.names import Hostname
 from gateway.store.documents import Document, Unreadable, as_document
 
@@ -30,8 +37,10 @@ def certificate(left_ms: int, *, days: int = 90, renew_in_ms: int = DAY_MS) -> d
     }
 
 
-def issuance(state: str, *, begun_ms: int = NOW_MS, changed_ms: int = NOW_MS) -> dict[str, Any]:
-    return {"state": state, "begun_at_ms": begun_ms, "changed_at_ms": changed_ms}
+def issuance(
+    state: str, *, begun_ms: int = NOW_MS, changed_ms: int = NOW_MS, **fields: Any
+) -> dict[str, Any]:
+    return {"state": state, "begun_at_ms": begun_ms, "changed_at_ms": changed_ms, **fields}
 
 
 def read(fields: dict[str, str] | None) -> Document | None:
@@ -208,6 +217,35 @@ def test_certificates_near_their_end_are_named_the_earliest_first() -> None:
     assert found.near_end == 3
 
 
+@pytest.mark.parametrize("state", ["requested", "ordered", "published", "waiting", "finalizing"])
+def test_issuance_that_is_not_finished_for_minutes_is_named_whatever_its_state(state: str) -> None:
+    long_ago, just_now = NOW_MS - LATE_AFTER_MS, NOW_MS - LATE_AFTER_MS + 1
+    found = counted(
+        document(issuance=issuance(state, begun_ms=long_ago)),
+        document(issuance=issuance(state, begun_ms=just_now)),
+        document(issuance=issuance(state, wanted_since_ms=long_ago - 1)),
+        document(issuance=issuance(state, wanted_since_ms=long_ago, barred=True)),
+    )
+    assert named(found) == {"waiting": [name(2), name(0)]}
+    assert found.held_up == 2
+
+
+def test_issuance_that_waits_for_name_servers_is_named_once_it_says_so() -> None:
+    found = counted(
+        document(issuance=issuance("published", message="not yet answered by ns2")),
+        document(issuance=issuance("published")),
+    )
+    assert named(found) == {"waiting": [name(0)]}
+
+
+def test_oldest_issuance_is_the_one_that_is_wanted_the_longest() -> None:
+    found = counted(
+        document(issuance=issuance("waiting", wanted_since_ms=NOW_MS - 9_000)),
+        document(issuance=issuance("failed", begun_ms=NOW_MS - 5_000)),
+    )
+    assert found.oldest_issuance_ms == NOW_MS - 9_000
+
+
 def test_debts_tried_three_times_are_named_the_most_tries_first() -> None:
     tried = [(0,), (2, 3), (2,), (1, 40)]
     found = counted(
@@ -287,6 +325,11 @@ def test_altered_census_is_refused_or_sound(name: str, value: Any) -> None:
         {"attention": {**AttentionLists().lists(), "owing": "a"}},
         {"attention": {**AttentionLists().lists(), "of a newer release": []}},
         {"owing": None},
+        {"held_up": -1},
+        {"taken_at_ms": 10**15},
+        {"taken_at_ms": None},
+        {"earliest_end_ms": 10**15},
+        {"oldest_issuance_ms": -1},
     ],
 )
 def test_census_of_another_shape_is_refused(spoiled: dict[str, Any]) -> None:

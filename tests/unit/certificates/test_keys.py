@@ -3,7 +3,7 @@
 import base64
 import ipaddress
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
@@ -104,6 +104,12 @@ def test_certificate_passes_at_the_edges_of_its_validity() -> None:
     chain = pem(LEAF, INTERMEDIATE.certificate)
     check_certificate(chain, KEY, HOSTNAME, NOW - DAY)
     check_certificate(chain, KEY, HOSTNAME, NOW + 90 * DAY - timedelta(seconds=1))
+
+
+def test_certificate_from_before_every_time_that_can_be_stored_is_valid_from_the_first() -> None:
+    leaf = INTERMEDIATE.issue(KEY, NAMES, not_before=datetime(1955, 1, 1, tzinfo=UTC))
+    chain = pem(leaf, INTERMEDIATE.certificate)
+    assert check_certificate(chain, KEY, HOSTNAME, NOW).not_before_ms == 0
 
 
 def test_chain_is_written_anew_without_other_text() -> None:

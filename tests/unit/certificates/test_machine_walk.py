@@ -80,6 +80,7 @@ def test_any_walk_keeps_what_the_next_process_needs(seed: int) -> None:
             possible += 3 * ANSWERS[step.command]
         step = advance(step.issuance, choose.choice(possible), Moment(now_ms, choose.random()))
         check(step, now_ms)
+        assert step.issuance.since_ms == NOW.now_ms
 
 
 def check(step: Step, now_ms: int) -> None:

@@ -83,25 +83,25 @@ def following(of: Document) -> Next | None:
 WITHOUT_ORDER = {"order_url": None, "directory_url": None, "challenge_name": None}
 
 NEXT = {
-    "requested": (issuance(State.REQUESTED, order_url=None), "newOrder at ca"),
+    "requested": (issuance(State.REQUESTED, order_url=None), "place an order at ca"),
     "without a key": (
         issuance(State.REQUESTED, order_url=None, sealed_key=None),
-        "make a key, then newOrder at ca",
+        "make a key, then place an order at ca",
     ),
-    "ordered": (issuance(State.ORDERED), "look at the order again, at ca"),
+    "ordered": (issuance(State.ORDERED), "ask ca again how the order stands"),
     "published": (
         issuance(State.PUBLISHED),
         "ask the name servers again for the challenge at _acme-challenge.a.example",
     ),
-    "validating": (issuance(State.VALIDATING), "look at the authorization again, at ca"),
-    "finalizing": (issuance(State.FINALIZING), "look at the order again, at ca"),
+    "validating": (issuance(State.VALIDATING), "ask ca again whether it has validated"),
+    "finalizing": (issuance(State.FINALIZING), "ask ca again how the order stands"),
     "waiting": (
         issuance(State.WAITING, resume=State.FINALIZING, reason=Reason.RATE_LIMITED),
-        "look at the order again, at ca",
+        "ask ca again how the order stands",
     ),
     "waiting for an authority": (
         issuance(State.WAITING, resume=State.REQUESTED, **WITHOUT_ORDER),
-        "choose an authority for a new order",
+        "choose an authority, and place a new order there",
     ),
     "held until a time": (
         issuance(
@@ -111,15 +111,15 @@ NEXT = {
     ),
     "told to wait with its order": (
         issuance(State.WAITING, resume=State.FINALIZING, told_until_ms=LATER_MS + 9_000),
-        "look at the order again, at ca",
+        "ask ca again how the order stands",
     ),
     "failed": (
         issuance(State.FAILED, sealed_key=None, **WITHOUT_ORDER),
-        "choose an authority for a new order with a new key",
+        "try it all again with a new key: a new order, the challenge in the zone, the validation",
     ),
     "no longer configured": (
         issuance(State.READY, directory_url="https://gone.example/directory"),
-        "look at the order again, at https://gone.example/directory",
+        "ask https://gone.example/directory again how the order stands",
     ),
 }
 
@@ -140,7 +140,7 @@ def test_every_debt_has_words(kind: DebtKind) -> None:
 
 def test_step_that_is_due_keeps_the_time_it_was_due_at() -> None:
     late = issuance(State.ORDERED, due_at_ms=NOW_MS - 60_000)
-    assert following(document(late)) == Next("look at the order again, at ca", NOW_MS - 60_000)
+    assert following(document(late)) == Next("ask ca again how the order stands", NOW_MS - 60_000)
 
 
 def test_debt_comes_before_a_step_that_is_later() -> None:

@@ -4,8 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from gateway.certificates import events, machine
 from gateway.certificates.agenda import Work, issuance_of, next_item
+from gateway.certificates.budget import Renewal
 from gateway.certificates.ledger import Held, HeldBy
+from gateway.certificates.moves import Moment
+from gateway.certificates.orders import FaultKind
+from gateway.certificates.renewal import kind_of
 from gateway.certificates.retrying import (
     Asked,
     Begun,
@@ -83,7 +88,7 @@ def test_issuance_under_way_keeps_its_pace(state: State) -> None:
     later, due = issuance(state), issuance(state, due_at_ms=NOW_MS)
     assert refusal(document(later)) == (
         f"a.example is under way already, in the state {state};"
-        " it is looked at again at 2023-11-14T22:13:23Z."
+        " it is looked at again at 2023-11-14 22:13:23 UTC."
     )
     assert refusal(document(due, lease=LAPSED)) == (
         f"a.example is under way already, in the state {state}, and waits for a worker."
@@ -147,6 +152,69 @@ def test_order_goes_on_only_where_its_authority_does_not_hold_it(
         assert tried(document(waits), asked)[1].issuance.told_until_ms is None
 
 
+@pytest.mark.parametrize(
+    ("by", "until_ms", "is_held"),
+    [
+        (HeldBy.AUTHORITY, NOW_MS + 1, True),
+        (HeldBy.AUTHORITY, NOW_MS, False),
+        (HeldBy.SUSPENDED, NOW_MS + 1, False),
+    ],
+)
+def test_what_its_authority_has_put_off_is_not_asked_of_it_again(
+    by: HeldBy, until_ms: int, is_held: bool
+) -> None:
+    put_off = issuance(
+        State.WAITING, resume=State.REQUESTED, order_url=None, reason=Reason.RATE_LIMITED
+    )
+    asked = replace(ASKED, holds={DIRECTORY: Held(until_ms, "ca takes no orders", by)})
+    if is_held:
+        told = "a.example has been put off by its authority: ca takes no orders."
+        assert refusal(document(put_off), asked) == told
+    else:
+        assert tried(document(put_off), asked)[1].began is Begun.ANEW
+
+
+AGAIN = {
+    "a fault before an order": (
+        issuance(State.WAITING, resume=State.REQUESTED, order_url=None, faults=4, away=2),
+        FaultKind.UNREACHABLE,
+    ),
+    "a fault after the CSR": (
+        issuance(State.WAITING, resume=State.FINALIZING, faults=14, away=14),
+        FaultKind.SERVER_ERROR,
+    ),
+    "a failed order": (
+        issuance(State.FAILED, order_url=None, failures=5),
+        FaultKind.REFUSED,
+    ),
+    "a lost order": (
+        issuance(
+            State.WAITING,
+            resume=State.REQUESTED,
+            order_url=None,
+            directory_url=None,
+            faults=3,
+            orders_lost=3,
+        ),
+        FaultKind.GONE,
+    ),
+}
+
+
+@pytest.mark.parametrize(("rests", "kind"), AGAIN.values(), ids=AGAIN)
+def test_retry_that_comes_to_nothing_lengthens_no_pause(rests: Issuance, kind: FaultKind) -> None:
+    moment = Moment(NOW_MS, 0)
+    counted = ("failures", "faults", "away", "orders_lost")
+    for _ in range(3):
+        begun = tried(document(rests))[1].issuance
+        due = machine.advance(begun, events.Due(), moment).issuance
+        again = machine.advance(due, events.AuthorityFailed(kind, "words"), moment).issuance
+        assert again.state is rests.state
+        told = {name: getattr(again, name) for name in counted}
+        assert told == {name: getattr(rests, name) for name in counted}
+        rests = replace(again, due_at_ms=LATER_MS)
+
+
 def test_holder_without_the_right_gets_no_new_order() -> None:
     asked = replace(ASKED, allowed=None)
     assert "client may not have a certificate for a.example now" in refusal(
@@ -169,8 +237,7 @@ def renewing(allowed: Holder | None = HOLDER) -> Asked:
 def test_certificate_at_rest_is_renewed_only_where_that_is_said() -> None:
     at_rest = document(certificate=CERTIFICATE)
     assert refusal(at_rest) == (
-        "a.example has a certificate whose renewal is due at 2023-11-14T22:14:20Z;"
-        " with --renew it is renewed now."
+        "a.example has a certificate whose renewal is due at 2023-11-14 22:14:20 UTC."
     )
     after, retried = tried(at_rest, renewing())
     assert (retried.began, retried.was) == (Begun.RENEWAL, None)
@@ -178,9 +245,18 @@ def test_certificate_at_rest_is_renewed_only_where_that_is_said() -> None:
     begun = issuance_of(after)
     assert begun == retried.issuance
     assert (begun.issuance_id, begun.state, begun.renewal) == ("new", State.REQUESTED, True)
-    # Before its time, the ledger counts it as early: the hostname's figure holds it.
     assert begun.overdue_at_ms == CERTIFICATE.share_at_ms
     assert next_item(after, NOW_MS).work is Work.STEP
+
+
+def test_renewal_before_its_time_is_counted_as_an_operators_until_it_would_be_due() -> None:
+    window = replace(CERTIFICATE, renew_at_ms=NOW_MS + 5, share_at_ms=NOW_MS + 9)
+    begun = tried(document(certificate=window), renewing())[1].issuance
+    kinds = [kind_of(begun, NOW_MS + after_ms) for after_ms in (0, 4, 5, 8, 9)]
+    assert kinds == [Renewal.BY_HAND] * 2 + [Renewal.EARLY] * 2 + [Renewal.DUE]
+    due = replace(CERTIFICATE, renew_at_ms=NOW_MS, share_at_ms=NOW_MS + 9)
+    begun = tried(document(certificate=due))[1].issuance
+    assert kind_of(begun, NOW_MS) is Renewal.EARLY
 
 
 def test_second_renewal_is_refused_while_the_first_is_under_way() -> None:

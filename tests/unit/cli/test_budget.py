@@ -5,7 +5,7 @@ from gateway.certificates.ledger import HeldBy, Hold, LedgerState, LimitUse
 from gateway.cli import budget
 
 FREE_MS = 1_700_000_000_000
-END = "2023-11-14T22:13:20Z"
+END = "2023-11-14 22:13:20 UTC"
 
 
 def use(limit: Limit, used: int, subject: str = "", client_id: str = "") -> LimitUse:

@@ -98,8 +98,8 @@ def test_line_has_all_that_is_held() -> None:
         debts=(Debt(DebtKind.ORDER, url="u").to_json(),),
     )
     assert held.line(full, ZONES) == (
-        "a.example.test  relay, app  A 192.0.2.1 ttl 300 (about to be published)"
-        "  certificate  issuance requested  owes 1"
+        "a.example.test  relay for app  A 192.0.2.1, TTL 300 s (about to be published)"
+        "  certificate  issuance requested  1 to be cleaned up"
     )
 
 
@@ -124,7 +124,7 @@ def test_line_of_a_claim_in_no_configured_zone_says_so() -> None:
 def test_document_of_a_newer_release_is_listed_as_one(odd: dict[str, Any]) -> None:
     newer = replace(HELD, **odd, debts=({},))
     assert held.line(newer, ZONES) == (
-        "a.example.test  relay, app  not readable by this release  owes 1"
+        "a.example.test  relay for app  not readable by this release  1 to be cleaned up"
     )
     view = words.view(newer, ZONES)
     assert (view["readable"], view["clientId"], view["record"]) == (False, "relay", None)
@@ -135,7 +135,7 @@ def test_who_gives_up_what_is_not_the_gateways_is_told() -> None:
         "a.example.test is not held by the gateway itself: nobody holds it."
     )
     text = words.not_the_gateways(HELD)
-    assert text.startswith("a.example.test is not held by the gateway itself but by relay, app: ")
+    assert text.startswith("a.example.test is not held by the gateway itself but by relay for app: ")
     assert "`gateway clients remove relay --release-holdings`" in text
 
 
@@ -191,7 +191,7 @@ def test_rebuild_tells_each_name_but_the_known_ones_and_counts_all() -> None:
     assert list(words.rebuilt_lines([made])) == [
         "b.test  unknown-key: its marker was made with a key that the keyring lacks: another"
         " gateway's, or one that was lost (lost)  2 markers are there",
-        "c.test  relay, app  A 192.0.2.1 ttl 300  disagrees: proven, and Redis says something"
+        "c.test  relay for app  A 192.0.2.1, TTL 300 s  disagrees: proven, and Redis says something"
         " else; nothing was written. Redis says no.",
         "_acme-challenge.d.test  TXT v  a challenge that nothing in Redis owes: another gateway's,"
         " or left over; nothing proves whose it is",
@@ -251,7 +251,7 @@ def test_zone_that_is_not_transferred_is_settled_when_all_that_is_read_is_proven
 def test_hand_over_says_what_was_done() -> None:
     done = HandedOver(RECORD, was_done=True, released=True)
     assert words.handed_words(OWNER, done) == (
-        "a.example.test A 192.0.2.1 ttl 300 is held by relay for app now."
+        "a.example.test A 192.0.2.1, TTL 300 s is held by relay for app now."
         " The zone said so already. The giver's certificate is released."
     )
     assert words.handed_view(OWNER, done)["certificateReleased"] is True

@@ -36,5 +36,6 @@ def test_document_and_holdings_of_a_client_share_one_hash_tag() -> None:
 
 
 def test_trail_and_what_is_kept_beside_it_share_one_hash_tag() -> None:
-    beside = [keys.NOTABLE_KEY, keys.audit_day_key("2027-01-15"), keys.audit_writer_key("w")]
+    streams = [keys.NOTABLE_KEY, keys.CONFLICTS_KEY]
+    beside = [*streams, keys.audit_day_key("2027-01-15"), keys.audit_writer_key("w")]
     assert {tag_of(key) for key in beside} == {tag_of(keys.AUDIT_KEY)}

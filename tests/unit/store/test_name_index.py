@@ -43,5 +43,17 @@ def test_list_that_can_change_nothing_any_more_is_not_asked_again() -> None:
 
 def test_what_no_gateway_has_listed_is_passed_by() -> None:
     column = Column(bucket_of("a.example"))
-    column.add(["a.example", "of-another-bucket.example", "\udcff", "é.example"], is_last=False)
-    assert (column.names, column.behind) == (["a.example"], "é.example")
+    column.add(["a.example", "of-another-bucket.example", "é.example", "\udcff"], is_last=False)
+    assert (column.names, column.behind) == (["a.example"], "\udcff")
+
+
+def test_list_out_of_order_is_read_forward_only_and_to_an_end() -> None:
+    names = sorted(
+        (name for n in range(2000) if bucket_of(name := f"n{n}.example") == 5), reverse=True
+    )
+    third, second, first = names[:3]
+    column = Column(5, behind=first)
+    column.add([third, first, second], is_last=False)
+    assert (column.names, column.behind, column.is_read_out) == ([third, second], third, False)
+    column.add([third, second], is_last=False)
+    assert (column.names, column.is_read_out) == ([third, second], True)

@@ -12,16 +12,16 @@ from gateway.contract.names import AppId, ClientId, Hostname
 from gateway.contract.provisioning import ProvisionAction
 from gateway.dns.owner import Owner
 from gateway.holdings import deeds
-from gateway.store.deeds import Action, Deed
-from gateway.store.notable import Counted, counted_as, is_conflict, is_notable
+from gateway.store.deeds import Action, Actor, Deed, Role
+from gateway.store.notable import Apart, Counted, counted_as, is_conflict, kept_apart
+
+ADMIN = Actor(Role.ADMIN)
+CLIENT = Actor(Role.CLIENT, "credential-1", "cluster-a")
 
 
 @pytest.mark.parametrize(
     ("action", "outcome"),
     [
-        (Action.RECORD_SYNC, "record-conflict"),
-        (Action.RECORD_SYNC, "mutation-failed"),
-        (Action.CERTIFICATE_REQUEST, "hostname-conflict"),
         (Action.CERTIFICATE_FAILED, "issuance-failed"),
         (Action.CLIENT_REMOVE, "refused"),
         (Action.CLIENT_PROVISION, "forbidden"),
@@ -33,7 +33,34 @@ from gateway.store.notable import Counted, counted_as, is_conflict, is_notable
 )
 def test_what_a_person_has_to_look_at_is_notable(action: Action, outcome: str) -> None:
     changed = action in {Action.CERTIFICATE_FAILED, Action.ENTRIES_LOST}
-    assert is_notable(Deed(action, outcome, changed=changed))
+    assert kept_apart(ADMIN, Deed(action, outcome, changed=changed)) is Apart.NOTABLE
+
+
+@pytest.mark.parametrize("actor", [ADMIN, CLIENT], ids=["admin", "client"])
+@pytest.mark.parametrize(
+    ("action", "outcome"),
+    [
+        (Action.RECORD_SYNC, "record-conflict"),
+        (Action.CERTIFICATE_REQUEST, "hostname-conflict"),
+    ],
+)
+def test_conflict_is_kept_among_conflicts(actor: Actor, action: Action, outcome: str) -> None:
+    assert kept_apart(actor, Deed(action, outcome, changed=False)) is Apart.CONFLICT
+
+
+@pytest.mark.parametrize(
+    ("actor", "action", "outcome"),
+    [
+        (CLIENT, Action.CLIENT_ENSURE, "forbidden"),
+        (CLIENT, Action.CLIENT_PROVISION, "refused"),
+        (CLIENT, Action.RECORD_SYNC, "mutation-failed"),
+        (ADMIN, Action.PAGE_LOGIN, "refused"),
+    ],
+)
+def test_what_anybody_can_have_refused_in_a_loop_pushes_out_nothing(
+    actor: Actor, action: Action, outcome: str
+) -> None:
+    assert kept_apart(actor, Deed(action, outcome, changed=False)) is None
 
 
 @pytest.mark.parametrize(
@@ -54,7 +81,7 @@ def test_what_a_person_has_to_look_at_is_notable(action: Action, outcome: str) -
 def test_what_was_done_or_passes_by_itself_is_not(
     action: Action, outcome: str, changed: bool
 ) -> None:
-    assert not is_notable(Deed(action, outcome, changed=changed))
+    assert kept_apart(ADMIN, Deed(action, outcome, changed=changed)) is None
 
 
 def test_what_the_layers_above_tell_of_refusals_is_notable() -> None:
@@ -66,7 +93,7 @@ def test_what_the_layers_above_tell_of_refusals_is_notable() -> None:
     )
     held = CertificateRefused(reason="hostname-conflict", message="")
     told = [
-        deeds.of_sync(owner, in_the_way, wanted=record, before=None),
+        deeds.of_sync(owner, in_the_way, wanted=record),
         deeds.of_request(owner, held),
         deeds.of_refused_claim(owner.hostname),
         deeds.of_refused_command(Action.FORGET, owner.hostname, "why"),
@@ -75,7 +102,10 @@ def test_what_the_layers_above_tell_of_refusals_is_notable() -> None:
             for each in get_args(ProvisionAction)
         ),
     ]
-    assert [each for each in told if not is_notable(each)] == []
+    assert [kept_apart(ADMIN, each) for each in told] == [
+        *(Apart.CONFLICT, Apart.CONFLICT),
+        *[Apart.NOTABLE] * (len(told) - 2),
+    ]
     assert [counted_as(each) for each in told[:3]] == [Counted.CONFLICT, Counted.CONFLICT, None]
 
 

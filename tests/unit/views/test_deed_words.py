@@ -6,9 +6,9 @@ import pytest
 
 from gateway.certificates.retrying import Begun, Retried, Standing
 from gateway.certificates.states import Reason, State
-from gateway.contract import SyncDnsRecordResponse
+from gateway.contract import DnsRecord, SyncDnsRecordResponse
 from gateway.contract.names import AppId, ClientId, Hostname
-from gateway.contract.responses import SyncStatus
+from gateway.dns.outcome import FoundRecord
 from gateway.dns.owner import Owner
 from gateway.holdings.operator_deeds import Released, Watched, Withdrawn
 from gateway.views import deed_words as words
@@ -41,18 +41,18 @@ def test_what_a_retry_began_is_one_sentence_about_the_hostname(began: Begun) -> 
 
 def test_certificate_that_came_is_told_with_its_end() -> None:
     assert watched(Standing.ISSUED, issuance=None, certificate=CERTIFICATE) == (
-        "a.example has its certificate: serial 01, valid until 2023-11-14T22:14:50Z."
+        "a.example has its certificate: serial 01, valid until 2023-11-14 22:14:50 UTC."
     )
 
 
 def test_what_holds_it_is_told_with_the_time() -> None:
     assert watched(Standing.WAITING, issuance=HELD) == (
         "a.example waits (rate-limited): at ca, 50 certificates are used up."
-        " It is held until 2023-11-14T22:14:20Z."
+        " It is held until 2023-11-14 22:14:20 UTC."
     )
     assert watched(Standing.FAILED) == (
         "a.example failed (issuance-failed): CAA forbids it."
-        " It is tried again at 2023-11-14T22:13:23Z."
+        " It is tried again at 2023-11-14 22:13:23 UTC."
     )
 
 
@@ -85,18 +85,40 @@ def test_release_tells_what_stays() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("status", "keeps", "told"),
-    [
-        ("managed-deleted", True, "a.example is managed-deleted: Gone. Its certificate stays."),
-        ("managed-deleted", False, "a.example is managed-deleted: Gone."),
-        ("zone-unavailable", True, "a.example is zone-unavailable: Gone."),
-    ],
-)
-def test_withdrawal_tells_what_its_client_would_be_answered(
-    status: SyncStatus, keeps: bool, told: str
-) -> None:
-    answer = SyncDnsRecordResponse(status=status, hostname=NAME, message="Gone.")
-    done = Withdrawn(OWNER, answer, keeps_certificate=keeps)
-    assert words.withdrawn_words(done) == told
-    assert done.is_done is (status == "managed-deleted")
+RECORD = DnsRecord.of("192.0.2.5")
+
+
+def withdrawn(remains: str | None = None, *, is_removed: bool = True, keeps: bool = False) -> str:
+    answer = SyncDnsRecordResponse(status="managed-deleted", hostname=NAME, message="Gone.")
+    removed = (FoundRecord(NAME, "A", "192.0.2.5", 300),) if is_removed else ()
+    done = Withdrawn(OWNER, answer, keeps, RECORD, removed, remains)
+    assert done.is_done
+    return words.withdrawn_words(done)
+
+
+def test_withdrawal_tells_the_record_that_went() -> None:
+    assert withdrawn() == "a.example: A 192.0.2.5 of relay for app is taken out of the zone."
+    assert withdrawn(keeps=True).endswith(" is taken out of the zone. Its certificate stays.")
+
+
+def test_withdrawal_tells_what_somebody_else_has_left_there() -> None:
+    left = "its marker is gone; A 203.0.113.9, which somebody else wrote, is still there"
+    assert withdrawn(left, is_removed=False) == (
+        "a.example: A 192.0.2.5 of relay for app is given up. Its marker is gone;"
+        " A 203.0.113.9, which somebody else wrote, is still there."
+    )
+
+
+def test_withdrawal_of_nothing_says_so() -> None:
+    answer = SyncDnsRecordResponse(status="managed-deleted", hostname=NAME, message="Gone.")
+    done = Withdrawn(OWNER, answer, keeps_certificate=False)
+    assert words.withdrawn_words(done) == "a.example: relay for app has no record there."
+
+
+def test_withdrawal_that_did_not_come_about_tells_why() -> None:
+    answer = SyncDnsRecordResponse(status="zone-unavailable", hostname=NAME, message="No answer.")
+    done = Withdrawn(OWNER, answer, keeps_certificate=True)
+    assert not done.is_done
+    assert words.withdrawn_words(done) == (
+        "Nothing was withdrawn at a.example (zone-unavailable): No answer."
+    )

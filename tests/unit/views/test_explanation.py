@@ -218,15 +218,15 @@ def test_zones_that_match_shorter_are_named() -> None:
         (MarkerSeen("gateway-owner=v1:new:short", "new", False), "what looks like one is none"),
         (
             MarkerSeen(MARK, "new", True, OTHER, True, True),
-            "of the key new: it proves that the address is other, app:one's",
+            "of the key new: it proves the address to be that of other for app:one",
         ),
         (
             MarkerSeen(MARK, "new", True, OTHER, True),
-            "of the key new: it was made for an address of other, app:one's, which is not the only",
+            "of the key new: it was made for an address of other for app:one, which is not the",
         ),
         (
             MarkerSeen(MARK, "new", True, OTHER),
-            "of the key new: it proves a record of other, app:one, whose address is not there any",
+            "of the key new: it proves a record of other for app:one, whose address is not",
         ),
     ],
 )
@@ -324,7 +324,7 @@ def test_holder_is_told_to_whom_the_hostname_is_refused() -> None:
     conflict = Foreseen("record-conflict", "Something else holds the hostname.")
     refused = Foreseen("refused", "It is held.", "hostname-conflict")
     text = told(document=document, sync=conflict, certificate=refused)
-    words = f"{HOSTNAME} is held by another ownership: b, x"
+    words = f"{HOSTNAME} is held by another ownership: b for x"
     assert f"record-conflict: {words}\n" in text
     assert f"refused hostname-conflict: {words}" in text
     own = told(document=replace(document, holder=THE_GATEWAY), sync=conflict)

@@ -36,10 +36,21 @@ def seen(issuance: Issuance, lease: Lease | None = None) -> Outlook:
 
 def test_line_of_what_is_held_has_both_times() -> None:
     assert issuances.line(seen(HELD), NOW_MS) == (
-        "a.example  waiting for 0.0 s; rate-limited: used up;"
+        "a.example  waiting, wanted for 0.0 s; rate-limited: used up;"
         " look again whether there is room for a new order, in 10 min;"
-        " held until 2023-11-15T00:43:20Z"
+        " held until 2023-11-15 00:43:20 UTC"
     )
+
+
+def test_age_is_since_it_was_first_wanted_and_the_attempt_is_told_beside_it() -> None:
+    on = replace(HELD, begun_at_ms=NOW_MS - 90_000, wanted_since_ms=NOW_MS - 7_200_000)
+    assert issuances.line(seen(on), NOW_MS).startswith(
+        "a.example  waiting, wanted for 2 h, this attempt for 90 s; "
+    )
+    rows = dict(issuances.rows(seen(on), {}, NOW_MS))
+    assert rows["wanted since"].endswith("(2 h ago)")
+    assert rows["this attempt"].endswith("(90 s ago)")
+    assert "this attempt" not in dict(issuances.rows(seen(HELD), {}, NOW_MS))
 
 
 @pytest.mark.parametrize(("count", "orders"), [(1, "1 order"), (2, "2 orders")])
@@ -52,7 +63,7 @@ def test_failures_and_faults_are_counted(count: int, orders: str) -> None:
 def test_servers_that_are_waited_for_are_named() -> None:
     told = "the challenge record is not yet answered by 192.0.2.1:53"
     published = replace(HELD, state=State.PUBLISHED, reason=None, message=told, told_until_ms=None)
-    assert f"published for 0.0 s; {told}; ask the name servers" in issuances.line(
+    assert f"published, wanted for 0.0 s; {told}; ask the name servers" in issuances.line(
         seen(published), NOW_MS
     )
 
@@ -70,7 +81,7 @@ def test_who_works_on_it_does_not_hide_what_is_next() -> None:
 
 
 def test_renewal_times_are_asked_for_again_only_where_the_authority_suggests_any() -> None:
-    asked = "renewal times asked again at 2023-11-14T22:14:20Z"
+    asked = "renewal times asked again at 2023-11-14 22:14:20 UTC"
     stored = replace(CERTIFICATE, ask_at_ms=NOW_MS + 60_000, window_ms=None)
     bare, suggested = (
         dict(issuances._certificate_rows(each, {}, NOW_MS))

@@ -26,11 +26,13 @@ def test_duration_is_told_in_its_largest_unit(length_ms: int, words: str) -> Non
     assert duration(length_ms) == words
 
 
-def test_time_to_wait_for_is_never_told_too_early_and_a_past_one_in_its_second() -> None:
-    assert time_words(AT_MS) == "2023-11-14T22:13:21Z"
+def test_time_is_told_in_its_second_and_as_a_line_of_the_trail_has_it() -> None:
+    assert time_words(AT_MS) == "2023-11-14 22:13:20 UTC"
+    assert time_words(AT_MS + 998) == "2023-11-14 22:13:20 UTC"
     assert past_words(AT_MS) == "2023-11-14T22:13:20Z"
 
 
 @given(st.integers())
 def test_any_number_that_stands_for_a_past_time_has_words(at_ms: int) -> None:
     assert past_words(at_ms)
+    assert time_words(at_ms)

@@ -1,7 +1,9 @@
 """An entry of the audit trail in words; `tests/unit/cli/test_audit.py` has the line of it."""
 
+import pytest
+
 from gateway.store.trail_reading import Told
-from gateway.views.trail import UNREADABLE, EntryWords, entry_words
+from gateway.views.trail import UNREADABLE, EntryWords, change_words, entry_words
 
 AT_MS = 1_789_384_800_999
 ENTRY = {
@@ -42,3 +44,31 @@ def test_entry_about_nothing_has_no_subject() -> None:
 def test_entry_that_cannot_be_read_has_the_time_at_which_it_was_written() -> None:
     words = entry_words(Told("1-0", AT_MS, None))
     assert (words.at, words.what, words.is_readable) == ("2026-09-14T11:20:00Z", UNREADABLE, False)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "before", "after", "words"),
+    [
+        (
+            "managed-updated",
+            "A 192.0.2.1 300",
+            "A 192.0.2.2 300",
+            "A 192.0.2.1 300 -> A 192.0.2.2 300",
+        ),
+        ("managed-deleted", "A 192.0.2.1 300", None, "A 192.0.2.1 300 -> nothing"),
+        ("managed-deleted", None, None, None),
+        ("record-conflict", None, "A 192.0.2.2 300", "asked for A 192.0.2.2 300"),
+        (
+            "target-invalid",
+            "A 192.0.2.1 300",
+            "A 192.0.2.2 300",
+            "asked for A 192.0.2.2 300; A 192.0.2.1 300 stays",
+        ),
+        ("zone-unavailable", "A 192.0.2.1 300", None, "asked to withdraw A 192.0.2.1 300"),
+    ],
+)
+def test_record_is_told_as_changed_only_where_it_was(
+    outcome: str, before: str | None, after: str | None, words: str | None
+) -> None:
+    entry = {"what": "record-sync", "outcome": outcome, "before": before, "after": after}
+    assert change_words(entry, "->") == words

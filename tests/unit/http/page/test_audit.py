@@ -8,23 +8,10 @@ from hypothesis import given, strategies as st
 from gateway.http.page.audit import asked_for
 from gateway.http.page.audit_rows import row_of
 from gateway.store.trail_reading import Told, Wanted
+from tests.unit.cli.test_audit import ENTRY as RECORD_SYNC
 
 NOW_MS = 1_800_000_000_000
-ENTRY = {
-    "at": NOW_MS,
-    "who": "client",
-    "name": "credential-1",
-    "ofClient": "cluster-a",
-    "remote": "198.51.100.9",
-    "requestId": "88ed38613bcb22f7",
-    "what": "record-sync",
-    "outcome": "managed-updated",
-    "hostname": "relay.example.com",
-    "clientId": "cluster-a",
-    "appId": "<b>relay</b>",
-    "before": "A 198.51.100.5 300",
-    "after": "A 198.51.100.6 300",
-}
+ENTRY = {**RECORD_SYNC, "at": NOW_MS, "appId": "<b>relay</b>"}
 
 
 def told(**changes: object) -> Told:
@@ -93,6 +80,14 @@ def test_what_is_no_hostname_and_no_client_is_no_link() -> None:
 )
 def test_what_went_wrong_stands_out(what: str, outcome: str, kind: str) -> None:
     assert row_of(told(what=what, outcome=outcome)).kind == kind
+
+
+def test_record_that_was_asked_for_in_vain_is_not_told_as_changed() -> None:
+    row = row_of(told(outcome="zone-unavailable", after=None))
+    assert row.brief == "asked to withdraw A 198.51.100.5 300"
+    assert dict(row.details)["Stays"] == "A 198.51.100.5 300"
+    row = row_of(told(outcome="record-conflict", before=None))
+    assert dict(row.details)["Asked for"] == "A 198.51.100.6 300"
 
 
 def test_refusal_tells_why() -> None:

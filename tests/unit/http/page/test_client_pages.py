@@ -6,10 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.access.clients import Client, Credential
+from gateway.access.clients import Client, Credential, mark_of
 from gateway.contract.names import ClientId, CredentialId
-from gateway.http.page.client import credential_rows, mark_of
-from gateway.http.page.client_actions import in_page_words, removal, revocation, rotation
+from gateway.http.page.client import credential_rows
+from gateway.http.page.client_actions import (
+    former_words,
+    in_page_words,
+    removal,
+    revocation,
+    rotation,
+)
 from gateway.http.page.clients import row_of
 
 NOW_MS = 1_800_000_000_000
@@ -29,7 +35,7 @@ CLIENT = Client(
 def test_row_counts_credentials_and_knows_the_last_use() -> None:
     used = {CredentialId("old"): 5, CredentialId("new"): 3, CredentialId("gone"): 9}
     row = row_of(CLIENT, NOW_MS, 4, used)
-    assert (row.live, row.expired, row.holds, row.last_used_ms) == (1, 1, 4, 5)
+    assert (row.live, row.expired, row.holds, row.last_used_ms) == (1, 1, 4, 9)
     assert (len(row.patterns), row.more_patterns) == (3, 1)
 
 
@@ -44,6 +50,24 @@ def test_credentials_are_listed_from_the_newest_and_without_a_digest() -> None:
         ("old", False, None),
     ]
     assert "digest" not in repr(rows)
+
+
+def test_last_use_of_a_credential_outlives_it() -> None:
+    used = {CredentialId("new"): 3, CredentialId("gone"): 9, CredentialId("older"): 7}
+    rows = credential_rows(replace(CLIENT, credentials=()), used, NOW_MS)
+    assert [(each.credential_id, each.is_gone, each.last_used_ms) for each in rows] == [
+        ("gone", True, 9),
+        ("older", True, 7),
+        ("new", True, 3),
+    ]
+
+
+def test_client_without_a_live_token_is_not_revoked() -> None:
+    assert revocation(CLIENT, NOW_MS).refusal is None
+    for idle in (replace(CLIENT, credentials=(OLD,)), replace(CLIENT, credentials=())):
+        assert revocation(idle, NOW_MS).refusal == (
+            "cluster-a has no live token that could be revoked."
+        )
 
 
 @pytest.mark.parametrize(
@@ -72,10 +96,25 @@ def test_release_is_offered_only_where_something_is_held() -> None:
     assert ("Holds", "2 hostnames") in held.facts
 
 
-def test_client_without_a_token_cannot_be_revoked() -> None:
-    bare = revocation(replace(CLIENT, credentials=()), NOW_MS)
-    assert bare.refusal == "cluster-a has no token that could be revoked."
-    assert revocation(CLIENT, NOW_MS).refusal is None
+@pytest.mark.parametrize(
+    ("client", "overlap_seconds", "told"),
+    [
+        (CLIENT, 0, "The former one is refused from now on."),
+        (CLIENT, 60, "The former one is accepted until 2027-01-15 08:01:00 UTC at the latest."),
+        (
+            replace(CLIENT, credentials=(replace(NEW, expires_at_ms=NOW_MS + 5_000),)),
+            60,
+            "The former one is accepted until 2027-01-15 08:00:05 UTC at the latest.",
+        ),
+        (replace(CLIENT, credentials=(NEW, NEW)), 0, "The 2 former ones are refused from now on."),
+        (replace(CLIENT, credentials=(OLD,)), 60, "It had no other that was live."),
+    ],
+)
+def test_rotation_tells_until_when_the_former_tokens_live(
+    client: Client, overlap_seconds: int, told: str
+) -> None:
+    words = former_words(client, overlap_seconds, NOW_MS)
+    assert words == f"cluster-a has a new token. {told}"
 
 
 def test_what_cannot_be_taken_back_asks_for_the_id() -> None:

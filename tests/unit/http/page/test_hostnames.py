@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.certificates.states import Issuance, Reason, State, StoredCertificate
+from gateway.certificates.states import Issuance, Reason, State
 from gateway.contract.names import AppId, ClientId, Hostname
 from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.http.page.hostname import deeds_of, steps_of
@@ -13,6 +13,7 @@ from gateway.http.page.hostnames import asked_for
 from gateway.http.page.listed import line_of
 from gateway.store.documents import Document, Holder, Unreadable
 from gateway.views.stages import stages_of
+from tests.unit.http.page.test_needs import certificate as certificate_until
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000
@@ -29,21 +30,7 @@ def document(**fields: Any) -> Document:
 
 
 def certificate(left_ms: int) -> dict[str, Any]:
-    until_ms = NOW_MS + left_ms
-    return StoredCertificate(
-        issuance_id="i",
-        chain_pem="",
-        sealed_key="",
-        valid_from_ms=until_ms - 90 * DAY_MS,
-        valid_until_ms=until_ms,
-        renew_at_ms=until_ms - 30 * DAY_MS,
-        renew_after_ms=until_ms - 29 * DAY_MS,
-        share_at_ms=until_ms - 30 * DAY_MS,
-        serial="1",
-        issuer="CN=ca",
-        directory_url="https://ca.test/directory",
-        ask_at_ms=NOW_MS + DAY_MS,
-    ).to_json()
+    return certificate_until(left_ms=left_ms, renew_in_ms=left_ms - 30 * DAY_MS)
 
 
 def test_nothing_asked_is_everything() -> None:
@@ -100,7 +87,7 @@ def test_line_of_a_document_with_everything() -> None:
     )
     assert line.is_readable
     assert (line.holder, line.is_own) == (HOLDER, False)
-    assert (line.record, line.is_published) == ("A 198.51.100.1 ttl 300", True)
+    assert (line.record, line.is_published) == ("A 198.51.100.1, TTL 300 s", True)
     assert line.certificate is not None
     assert (line.certificate.left, line.certificate.is_valid) == ("5 days left", True)
     assert line.certificate.bar.passed == 94
@@ -157,8 +144,8 @@ def test_stages_tell_how_long_each_took_where_both_times_are_known() -> None:
         ("requested", "passed", None),
         ("ordered", "passed", "3 s"),
         ("published", "not needed", None),
-        ("propagated", "under way", "2 min"),
-        ("validating", "to come", None),
+        ("propagated", "passed", "2 min"),
+        ("validating", "under way", None),
     ]
 
 

@@ -14,7 +14,6 @@ from gateway.http.page.policy_form import (
     judged,
     ticked,
     typed_as,
-    typed_for,
     would_change,
 )
 
@@ -116,7 +115,7 @@ def test_whatever_is_typed_is_a_policy_or_has_a_fault_at_a_field(typed: Typed) -
 
 def test_form_of_a_client_changes_nothing() -> None:
     there = client()
-    spec = judged(typed_for(there)).spec
+    spec = judged(typed_as(there)).spec
     assert spec is not None
     assert not would_change(spec, there)
     assert details(spec, there) == ()

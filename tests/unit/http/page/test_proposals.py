@@ -121,7 +121,7 @@ def test_renewal_that_is_due_can_be_tried_now() -> None:
 def test_facts_tell_what_is_there() -> None:
     told = dict(asked(Act.RELEASE, replace(HELD, issuance=issuance(State.FAILED))).facts)
     assert told["Held by"] == "cluster-a for relay"
-    assert told["Record"] == "A 198.51.100.7 ttl 300"
+    assert told["Record"] == "A 198.51.100.7, TTL 300 s"
     assert told["Certificate"].startswith("valid until ")
     assert told["Issuance"] == "failed: The CA said <b>no</b>."
     intent = replace(HELD, record={**RECORD, "published": False})

@@ -5,10 +5,12 @@ import contextlib
 import pytest
 from hypothesis import given, strategies as st
 
+from gateway.http.page.client_paths import client_id_in, client_path
 from gateway.http.page.faults import PageFault
 from gateway.http.page.fields import Fields, form_in, read_fields
-from gateway.http.page.rendering import ago, environment, iso, utc
+from gateway.http.page.rendering import LONGEST_SHOWN, ago, environment, iso, utc
 from gateway.http.page.shapes import path_to
+from gateway.printable import printable
 
 MOMENT_MS = 1_796_040_774_500
 
@@ -39,6 +41,32 @@ def test_moment_is_told_by_how_far_it_is_away(apart_ms: int, words: str) -> None
 def test_control_characters_are_visible_and_lines_stay() -> None:
     assert (
         shown("a\x1b[1m\x00\nb\r\nc") == '<p title="a\\x1b[1m\\x00\nb\nc">a\\x1b[1m\\x00\nb\nc</p>'
+    )
+
+
+def test_text_is_cut_to_what_anybody_reads() -> None:
+    longest = "a" * LONGEST_SHOWN
+    assert shown(longest).count(longest) == 2
+    cut = shown("\x01" * 1_000_000)
+    assert cut.count("\\x01") == 2 * LONGEST_SHOWN
+    assert f"\N{HORIZONTAL ELLIPSIS}and {1_000_000 - LONGEST_SHOWN} more characters" in cut
+
+
+def test_what_comes_back_from_a_page_is_whole_and_no_markup() -> None:
+    template = environment().from_string('<a href="{{ url }}">{{ typed | whole }}</a>')
+    url = path_to("hostnames", prefix="a" * LONGEST_SHOWN)
+    made = template.render(url=url, typed="<\x1b\n" * LONGEST_SHOWN)
+    shown_typed = "&lt;\\x1b\n" * LONGEST_SHOWN
+    assert made == f'<a href="{url}">{shown_typed}</a>'
+
+
+@given(st.text(), st.sampled_from(["", "\n", "\n\t"]))
+def test_every_character_that_is_not_for_printing_is_as_python_escapes_it(
+    text: str, keeps: str
+) -> None:
+    assert printable(text, keeps) == "".join(
+        each if each.isprintable() or each in keeps else each.encode("unicode_escape").decode()
+        for each in text
     )
 
 
@@ -82,3 +110,14 @@ def test_any_body_is_a_form_or_refused(body: bytes) -> None:
 def test_any_query_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(PageFault):
         assert isinstance(read_fields(text), Fields)
+
+
+def test_path_to_what_is_no_text_at_all_is_a_path() -> None:
+    assert path_to("hostnames", "\ud83d", client="\ud83d") == "/operator/hostnames/%3F?client=%3F"
+    assert client_path("\ud83d") == "/operator/clients/~3F"
+
+
+def test_path_to_a_client_is_no_longer_than_an_id() -> None:
+    path = client_path("\x01" * 1_000_000)
+    assert len(path) < 1_000
+    assert client_id_in(path.rpartition("/")[2]) is None
