@@ -86,8 +86,8 @@ class ServerAnswer:
 
     `rcode` is that of its answers, None where there was none; `fault` why there was none, or what
     else is wrong, in one sentence. `agrees`: whether it serves the address that Redis has as
-    published, and no other of its type, with authority; None where none is published, or this
-    machine has no route to the server.
+    published, and no other of its type, with authority; None where none is published, or it has
+    not told. `is_silent`: it did not, though it could be asked.
     """
 
     label: str
@@ -97,6 +97,7 @@ class ServerAnswer:
     fault: str | None = None
     rrsets: tuple[RRsetSeen, ...] = ()
     agrees: bool | None = None
+    is_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +193,8 @@ class AnswersNow:
         self, sought: _Sought, server: NameServer, addresses: Sequence[Endpoint]
     ) -> list[ServerAnswer]:
         if not addresses:
-            agrees = None if sought.published is None else False
             fault = "Its name has no address."
-            return [ServerAnswer(server.label, Role.NAME_SERVER, None, fault=fault, agrees=agrees)]
+            return [ServerAnswer(server.label, Role.NAME_SERVER, None, fault=fault, is_silent=True)]
         return await asyncio.gather(
             *(self._at_address(sought, server.label, address) for address in addresses)
         )
@@ -221,8 +221,7 @@ class AnswersNow:
                 queries = (make_query(sought.name, rdtype) for rdtype in _ASKED)
                 told = await asyncio.gather(*(_or_fault(ask, each, until) for each in queries))
         except TimeoutError:
-            agrees = None if sought.published is None else False
-            return ServerAnswer(label, role, str(address), fault=NO_TIME, agrees=agrees)
+            return ServerAnswer(label, role, str(address), fault=NO_TIME, is_silent=True)
         replies = [each for each in told if not isinstance(each, DnsFault)]
         faults = [each for each in told if isinstance(each, DnsFault)]
         return ServerAnswer(
@@ -233,6 +232,7 @@ class AnswersNow:
             faults[0].detail if faults else _wrong(replies, sought.zone),
             tuple(self._seen(rrset) for rrset in _rrsets(sought.name, replies)),
             _agrees(sought, replies, faults),
+            is_silent=not replies and not _has_no_route(faults),
         )
 
     def _seen(self, rrset: RRset) -> RRsetSeen:
@@ -291,14 +291,20 @@ def _agrees(
     sought: _Sought, replies: Sequence[dns.message.Message], faults: Sequence[DnsFault]
 ) -> bool | None:
     published = sought.published
-    if published is None or any(isinstance(fault, NoRoute) for fault in faults):
+    if published is None or _has_no_route(faults):
         return None
     believed = filter(_is_authoritative, replies)
-    return any(
+    is_served = any(
         rrset.rdtype.name == published.type
         and [address_value(rdata) for rdata in rrset.rdatas] == [published.value]
         for rrset in _rrsets(sought.name, believed)
     )
+    # A question without an answer may be the one for just this type.
+    return None if faults and not is_served else is_served
+
+
+def _has_no_route(faults: Sequence[DnsFault]) -> bool:
+    return any(isinstance(fault, NoRoute) for fault in faults)
 
 
 def _cut(text: str) -> str:

@@ -39,6 +39,9 @@ class Outcome:
     `marked`: a marker of any owner is among it. `unknown`: FAILED, and a change may have been made.
     `detail` is one sentence for a person. `short`: UNAVAILABLE, but not by the zone's fault: this
     process may open no socket more.
+
+    `removed` are the owner's addresses that the zone had and has no more. Of a withdrawal:
+    `unmarked`, a marker of the owner went; `left`, addresses and aliases that lie there still.
     """
 
     kind: OutcomeKind
@@ -49,3 +52,6 @@ class Outcome:
     retry_after_seconds: float | None = None
     unknown: bool = False
     short: bool = False
+    removed: tuple[FoundRecord, ...] = ()
+    unmarked: bool = False
+    left: tuple[FoundRecord, ...] = ()

@@ -5,10 +5,13 @@ every fault into an `Outcome` that says whether asking again can help. Must not 
 or databases: `held` and `remembered` are what the caller knows of them. Called by `holdings`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import dns.name
+import dns.rdata
 from dns.rcode import Rcode
+from dns.rdatatype import RdataType
 
 from gateway.contract import DnsRecord
 from gateway.dns.errors import (
@@ -36,12 +39,14 @@ from gateway.dns.plan import (
     decide_withdraw,
 )
 from gateway.dns.proof import Ours, find_marks, find_ours, is_marked
-from gateway.dns.records import TXT, found_records, txt_rdata
+from gateway.dns.records import ADDRESS_TYPES, CNAME, TXT, RRset, found_records, txt_rdata
 from gateway.dns.settle import Decide, Settlement, settle
+from gateway.dns.update import Delete, NameFree
 from gateway.dns.zones import Zone, Zones
 
 _FAILURES = (ServerRefused, TsigRejected, ReplyUnsigned, OutcomeUnknown, Contended)
 _WITH_EVIDENCE = (OutcomeKind.CONFLICT, OutcomeKind.OURS, OutcomeKind.FREE)
+_WITH_CHANGES = (OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.DELETED)
 _WITH_RECORD = (OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED)
 
 
@@ -189,14 +194,23 @@ class Publisher:
             detail = f"No configured zone holds {owner.hostname}."
             return Outcome(OutcomeKind.UNAVAILABLE, detail)
         name = to_name(owner.hostname)
+        decided: list[_Decided] = []
+
+        def decide_noted(observed: Observation, refusal: Rcode | None) -> Plan:
+            plan = decide(observed, refusal)
+            decided.append(_Decided(plan, observed))
+            return plan
+
         try:
-            settlement = await settle(self._exchange, zone, name, decide, deadline=deadline)
+            settlement = await settle(self._exchange, zone, name, decide_noted, deadline=deadline)
         except DnsFault as fault:
             return _failed(fault)
         if _came_between(settlement, mark):
             detail = f"{owner.hostname} was published, and changed by somebody else at once."
             return _failed(OutcomeUnknown(detail))
-        return _outcome(settlement, record, zone)
+        # Of a message whose reply was lost only an earlier round knows what it took out.
+        done = decided if settlement.is_doubtful else decided[-1:]
+        return _with_what_went(_outcome(settlement, record, zone), done)
 
 
 def _came_between(settlement: Settlement, mark: str | None) -> bool:
@@ -209,6 +223,51 @@ def _came_between(settlement: Settlement, mark: str | None) -> bool:
         and texts is not None
         and txt_rdata(mark) in texts.rdatas
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """One round's plan, and what it was made upon."""
+
+    plan: Plan
+    observed: Observation
+
+    def deleted(self) -> frozenset[dns.rdata.Rdata]:
+        return frozenset(each.rdata for each in self.plan.changes if isinstance(each, Delete))
+
+
+def _with_what_went(outcome: Outcome, rounds: Sequence[_Decided]) -> Outcome:
+    """The outcome with what the change has taken out, and what lies there after a withdrawal."""
+    if outcome.kind not in _WITH_CHANGES:
+        return outcome
+    went = frozenset[dns.rdata.Rdata]().union(*(each.deleted() for each in rounds))
+    seen = dict.fromkeys(
+        record
+        for each in rounds
+        for record in _records_of(each.observed, ADDRESS_TYPES, lambda rdata: rdata in went)
+    )
+    last = rounds[-1]
+    # What was made up from a wildcard is not there (`made_up` of the plan).
+    is_made_up = last.plan.prerequisites == (NameFree(last.observed.name),)
+    left: tuple[FoundRecord, ...] = ()
+    if outcome.kind is OutcomeKind.DELETED and not is_made_up:
+        left = _records_of(last.observed, (*ADDRESS_TYPES, CNAME), lambda each: each not in went)
+    is_unmarked = any(rdata.rdtype == TXT for rdata in went)
+    return replace(outcome, removed=tuple(seen), unmarked=is_unmarked, left=left)
+
+
+def _records_of(
+    observed: Observation,
+    types: Iterable[RdataType],
+    is_meant: Callable[[dns.rdata.Rdata], bool],
+) -> tuple[FoundRecord, ...]:
+    found = (observed.rrset(each) for each in types)
+    meant = (
+        RRset.of(rrset.rdtype, rrset.ttl, filter(is_meant, rrset.rdatas))
+        for rrset in found
+        if rrset is not None
+    )
+    return found_records(observed.name, meant)
 
 
 def _outcome(settlement: Settlement, record: DnsRecord | None, zone: Zone) -> Outcome:

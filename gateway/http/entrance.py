@@ -130,10 +130,16 @@ class Entrance:
             raise await self._refusal(address)
         return voucher
 
-    async def demand_known(self, address: str, digest: str) -> None:
-        """Raises `ShutOut` from an address that is shut out, unless this token was right lately."""
-        if self.is_shut_out(address) and not self._flood.is_known(digest):
+    async def demand_known(self, address: str, digests: Sequence[str]) -> str:
+        """The one of these tokens that was right lately, else the first.
+
+        Raises:
+            ShutOut: the address is shut out, and none of them was.
+        """
+        known = [digest for digest in digests if self._flood.is_known(digest)]
+        if not known and self.is_shut_out(address):
             raise await self._refusal(address)
+        return (known or digests)[0]
 
     async def demand_own(self, address: str, digest: str | None, voucher: str) -> None:
         """Raises `ShutOut` where what vouched for a call is not the token it is made with."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gateway.certificates.ledger import HeldBy
-from gateway.moments import rfc3339_moment
+from gateway.views.times import time_words
 
 if TYPE_CHECKING:
     from gateway.certificates.ledger import Hold, LedgerState, LimitUse
@@ -54,13 +54,13 @@ def use_words(use: LimitUse) -> str:
     """How much of a limit is used, and when the next one is free where it is used up."""
     words = f"{use.used} of {use.of} {_WORDS[use.limit.value]}"
     if use.used >= use.of:
-        words += f"; the next one is free at {rfc3339_moment(use.next_free_ms)}"
+        words += f"; the next one is free at {time_words(use.next_free_ms)}"
     return words
 
 
 def hold_words(hold: Hold) -> str:
     """What holds orders back, until when, and why."""
-    end = f"until {rfc3339_moment(hold.until_ms)}: {hold.detail}"
+    end = f"until {time_words(hold.until_ms)}: {hold.detail}"
     if hold.by is HeldBy.SUSPENDED:
         return f"left alone {end}"
     return f"{hold.subject or 'every order'}: held by the authority {end}"

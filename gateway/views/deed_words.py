@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.certificates.retrying import Begun, Standing
 from gateway.certificates.states import State
+from gateway.views.holdings import whose_words
 from gateway.views.times import time_words
 
 if TYPE_CHECKING:
@@ -53,17 +54,29 @@ def released_words(done: Released) -> str:
             f"{owner.client_id} has no certificate for {owner.app_id} at {owner.hostname}, nor is"
             f" one under way: nothing was released.{stays}"
         )
-    return (
-        f"The certificate of {owner.client_id} for {owner.app_id} at {owner.hostname} is"
-        f" released.{stays}"
-    )
+    return f"The certificate of {whose_words(owner)} at {owner.hostname} is released.{stays}"
 
 
 def withdrawn_words(done: Withdrawn) -> str:
-    """What a withdrawal came to, in the words that its client would be answered."""
+    """What a withdrawal came to, with what the zone had otherwise than it was published."""
     owner, answer = done.owner, done.answer
-    stays = " Its certificate stays." if done.is_done and done.keeps_certificate else ""
-    return f"{owner.hostname} is {answer.status}: {answer.message}{stays}"
+    if not done.is_done:
+        why = answer.message or "no reason was given."
+        return f"Nothing was withdrawn at {owner.hostname} ({answer.status}): {why}"
+    stays = " Its certificate stays." if done.keeps_certificate else ""
+    remains = "" if done.remains is None else f" {done.remains[0].upper()}{done.remains[1:]}."
+    return f"{_withdrawn(done)}{remains}{stays}"
+
+
+def _withdrawn(done: Withdrawn) -> str:
+    whose = whose_words(done.owner)
+    if done.removed:
+        record = ", ".join(f"{each.type} {each.value}" for each in done.removed)
+        return f"{done.owner.hostname}: {record} of {whose} is taken out of the zone."
+    if done.known is None:
+        return f"{done.owner.hostname}: {whose} has no record there."
+    record = f"{done.known.type} {done.known.value}"
+    return f"{done.owner.hostname}: {record} of {whose} is given up."
 
 
 def _rest_words(issuance: Issuance) -> str:

@@ -18,6 +18,7 @@ from gateway.dns.health import CLOCKS_AGREE_SECONDS
 from gateway.dns.marker import Markers
 from gateway.dns.situation import Presence
 from gateway.views import issuances, verdicts
+from gateway.views.holdings import whose_words
 from gateway.views.times import time_and_age
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def _name_rows(name: NameSeen) -> Iterator[Row]:
         return
     yield "name", _PRESENCES[name.presence].format(zone=name.zone.name)
     for record in name.records:
-        yield "records", f"{record.ttl} {record.type} {record.value}"
+        yield "records", f"{record.type} {record.value}, TTL {record.ttl} s"
     for marker in name.markers:
         yield "marker", _marker_words(marker)
 
@@ -222,11 +223,11 @@ def _marker_words(marker: MarkerSeen) -> str:
     key = f"of the key {marker.key_id}"
     if marker.owner is None:
         return _unproven_words(marker)
-    whose = f"{marker.owner.client_id}, {marker.owner.app_id}"
+    whose = whose_words(marker.owner)
     if marker.is_whole:
-        return f"{key}: it proves that the address is {whose}'s"
+        return f"{key}: it proves the address to be that of {whose}"
     if marker.is_there:
-        return f"{key}: it was made for an address of {whose}'s, which is not the only one there"
+        return f"{key}: it was made for an address of {whose}, which is not the only one there"
     return f"{key}: it proves a record of {whose}, whose address is not there any more"
 
 
@@ -278,11 +279,11 @@ def _holder_rows(found: Explanation) -> Iterator[Row]:
         note = f": {claim['note']}" if claim["note"] else ""
         yield "claim", f"an operator's, since {since}{note}"
     holder = document.holder
-    yield "holder", "nobody" if holder is None else f"{holder.client_id}, {holder.app_id}"
+    yield "holder", "nobody" if holder is None else whose_words(holder)
     record = document.record
     if record is not None:
         how = "published" if record["published"] else "about to be published"
-        yield "record", f"{record['type']} {record['value']}, TTL {record['ttl']}, {how}"
+        yield "record", f"{record['type']} {record['value']}, TTL {record['ttl']} s, {how}"
     if found.outlook is not None:
         names = found.authority_names
         for label, text in issuances.rows(found.outlook, names, found.now_ms):

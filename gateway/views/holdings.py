@@ -10,8 +10,9 @@ from gateway.store.documents import Unreadable
 
 if TYPE_CHECKING:
     from gateway.contract import DnsRecord
+    from gateway.dns.owner import Owner
     from gateway.dns.zones import Zones
-    from gateway.store.documents import Document
+    from gateway.store.documents import Document, Holder
 
 NOT_READABLE: Final = "not readable by this release"
 
@@ -38,12 +39,12 @@ def line(document: Document | Unreadable, zones: Zones) -> str:
 def _parts(document: Document) -> list[str]:
     parts: list[str] = []
     if document.holder is not None:
-        parts.append(f"{document.holder.client_id}, {document.holder.app_id}")
+        parts.append(whose_words(document.holder))
     parts += held_words(document) if is_readable(document) else [NOT_READABLE]
     if document.claim is not None:
         parts.append("claimed")
     if document.debts:
-        parts.append(f"owes {len(document.debts)}")
+        parts.append(f"{len(document.debts)} to be cleaned up")
     return parts
 
 
@@ -73,4 +74,9 @@ def held_words(document: Document) -> list[str]:
 
 def record_words(record: DnsRecord) -> str:
     """A record: its type, value and TTL in seconds."""
-    return f"{record.type} {record.value} ttl {record.ttl}"
+    return f"{record.type} {record.value}, TTL {record.ttl} s"
+
+
+def whose_words(owner: Holder | Owner) -> str:
+    """An ownership: the client, and what it holds for."""
+    return f"{owner.client_id} for {owner.app_id}"

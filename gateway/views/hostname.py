@@ -78,11 +78,12 @@ class IssuanceView:
 
     `authority` is the one chosen, or that of the order that came to nothing. `passed_over`:
     authorities that are left alone, and until when. `held_until_ms`: until when no order may be
-    placed.
+    placed. `since_ms`: since when it is wanted, `begun_at_ms` since when this attempt goes on.
     """
 
     state: State
     is_renewal: bool
+    since_ms: int
     begun_at_ms: int
     changed_at_ms: int
     stages: tuple[Stage, ...]
@@ -204,6 +205,7 @@ def _issuance(found: Outlook | None, now_ms: int, names: Mapping[str, str]) -> I
     return IssuanceView(
         state=issuance.state,
         is_renewal=issuance.renewal,
+        since_ms=issuance.since_ms,
         begun_at_ms=issuance.begun_at_ms,
         changed_at_ms=issuance.changed_at_ms,
         stages=stages_of(issuance),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gateway.certificates.outlook import authority_name, debt_words
+from gateway.views.holdings import whose_words
 from gateway.views.times import duration, time_and_age, time_words
 
 if TYPE_CHECKING:
@@ -22,9 +23,8 @@ OVERDUE_MS: Final = 5_000
 
 def line(found: Outlook, now_ms: int) -> str:
     """All that matters in one line; `now_ms` are epoch milliseconds, as everywhere here."""
-    age = "" if found.since_ms is None else f" for {duration(now_ms - found.since_ms)}"
-    parts = [f"{found.document.hostname}  {found.state}{age}"]
     issuance = found.issuance
+    parts = [f"{found.document.hostname}  {found.state}{_age_words(found, now_ms)}"]
     if issuance is not None and issuance.reason is not None:
         parts.append(f"{issuance.reason.value}: {issuance.message}")
     elif issuance is not None and issuance.message is not None:
@@ -36,6 +36,17 @@ def line(found: Outlook, now_ms: int) -> str:
     if issuance is not None and issuance.told_until_ms is not None:
         parts.append(f"held until {time_words(issuance.told_until_ms)}")
     return "; ".join(parts)
+
+
+def _age_words(found: Outlook, now_ms: int) -> str:
+    """How long it is wanted, and how long its last attempt goes on."""
+    issuance = found.issuance
+    if issuance is None:
+        return "" if found.since_ms is None else f" for {duration(now_ms - found.since_ms)}"
+    wanted = f", wanted for {duration(now_ms - issuance.since_ms)}"
+    if issuance.begun_at_ms == issuance.since_ms:
+        return wanted
+    return f"{wanted}, this attempt for {duration(now_ms - issuance.begun_at_ms)}"
 
 
 def next_words(found: Outlook, now_ms: int) -> str:
@@ -53,11 +64,12 @@ def rows(found: Outlook, names: Mapping[str, str], now_ms: int) -> Iterator[tupl
     document = found.document
     yield "hostname", document.hostname
     if document.holder is not None:
-        yield "held by", f"{document.holder.client_id}, {document.holder.app_id}"
-    since = found.since_ms
+        yield "held by", whose_words(document.holder)
+    issuance = found.issuance
+    since = found.since_ms if issuance is None else issuance.changed_at_ms
     yield "state", found.state + ("" if since is None else f" since {time_and_age(since, now_ms)}")
-    if found.issuance is not None:
-        yield from _issuance_rows(found.issuance, names, now_ms)
+    if issuance is not None:
+        yield from _issuance_rows(issuance, names, now_ms)
     yield "next", next_words(found, now_ms)
     if found.next is not None and found.next.at_ms > now_ms:
         yield "at", time_words(found.next.at_ms)
@@ -73,7 +85,9 @@ def _issuance_rows(
 ) -> Iterator[tuple[str, str]]:
     yield from reason_rows(issuance)
     yield "kind", "renewal" if issuance.renewal else "first certificate"
-    yield "begun", time_and_age(issuance.begun_at_ms, now_ms)
+    yield "wanted since", time_and_age(issuance.since_ms, now_ms)
+    if issuance.begun_at_ms != issuance.since_ms:
+        yield "this attempt", time_and_age(issuance.begun_at_ms, now_ms)
     if issuance.directory_url is not None:
         yield "authority", authority_name(issuance.directory_url, names)
     elif issuance.failed_at:
@@ -131,7 +145,7 @@ def _debt_rows(found: Outlook, now_ms: int) -> Iterator[tuple[str, str]]:
     for debt in found.debts:
         pause_ms = debt.due_at_ms - now_ms
         when = f", next try in {duration(pause_ms)}" if pause_ms > 0 else ""
-        yield "owes", f"{debt_words(debt)} (tried {counted(debt.tries, 'time')}{when})"
+        yield "to clean up", f"{debt_words(debt)} (tried {counted(debt.tries, 'time')}{when})"
 
 
 def counted(count: int, thing: str) -> str:

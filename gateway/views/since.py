@@ -19,6 +19,8 @@ _AGO: Final = re.compile(r"(\d{1,9})([smhdw])")
 def since_of(text: str, now: datetime) -> int:
     """The time that a person means, in epoch milliseconds; without a zone it is UTC.
 
+    One copied from the page or from a command's sentence is read too.
+
     Raises:
         ValueError: it means none.
     """
@@ -29,6 +31,6 @@ def since_of(text: str, now: datetime) -> int:
         except OverflowError:
             at = datetime(1970, 1, 1, tzinfo=UTC)
     else:
-        at = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text.removesuffix(" UTC"))
         at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
     return int(at.timestamp() * 1000)

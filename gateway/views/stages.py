@@ -1,7 +1,7 @@
 """The stages of an issuance, each with when it was reached: pure, for a person to read.
 
-A stage is a state of the smooth way (`certificates.states`). Where an issuance waits or failed, the
-stage that it came to is the one that is marked. Called by `views.hostname`.
+A stage is a state of the smooth way (`certificates.states`), which is behind once it is entered:
+what is worked for, waited for or failed at is the one after it. Called by `views.hostname`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ STAGES: Final[Mapping[State, str]] = {
     State.ORDERED: "ordered at the authority",
     State.PUBLISHED: "challenge published",
     State.PROPAGATED: "challenge on all name servers",
-    State.VALIDATING: "validated by the authority",
-    State.READY: "order ready",
+    State.VALIDATING: "authority told to validate",
+    State.READY: "validated by the authority",
     State.FINALIZING: "CSR sent",
     State.ISSUED: "issued",
 }
@@ -53,11 +53,10 @@ class Stage:
 
 def stages_of(issuance: Issuance) -> tuple[Stage, ...]:
     """The stages of the present attempt."""
-    passed, marked = issuance.passed_ms, _marked(issuance)
     status = {State.WAITING: Status.WAITING, State.FAILED: Status.FAILED}.get(
         issuance.state, Status.CURRENT
     )
-    return _stages(passed, marked, status)
+    return _stages(issuance.passed_ms, _reached(issuance), status)
 
 
 def stages_passed(passed_ms: Mapping[str, int]) -> tuple[Stage, ...]:
@@ -65,29 +64,32 @@ def stages_passed(passed_ms: Mapping[str, int]) -> tuple[Stage, ...]:
     return _stages(passed_ms, State.ISSUED, Status.PASSED) if passed_ms else ()
 
 
-def _marked(issuance: Issuance) -> State:
+def _reached(issuance: Issuance) -> State | None:
+    """The last stage that is behind; None where that is not known."""
+    if issuance.state in STAGES:
+        return issuance.state
+    if issuance.state is State.WAITING and issuance.resume is not None:
+        return issuance.resume
+    known = [state for state in STAGES if state.value in issuance.passed_ms]
     if issuance.state is State.WAITING:
-        return issuance.resume or State.REQUESTED
-    if issuance.state is State.FAILED:
-        reached = [state for state in STAGES if state.value in issuance.passed_ms]
-        return reached[-1] if reached else State.REQUESTED
-    return issuance.state
+        return known[0] if known else None
+    return known[-1] if known else None
 
 
 def _stages(
-    passed_ms: Mapping[str, int], marked: State, status_of_marked: Status
+    passed_ms: Mapping[str, int], reached: State | None, status_of_next: Status
 ) -> tuple[Stage, ...]:
     order: Sequence[State] = list(STAGES)
-    place = order.index(marked)
+    place = -1 if reached is None else order.index(reached)
     # A release that kept no times leaves out that of the request too.
     all_are_known = State.REQUESTED.value in passed_ms
     stages = []
     for number, (state, words) in enumerate(STAGES.items()):
         at_ms = passed_ms.get(state.value) if number <= place else None
-        if number > place:
+        if number > place + 1:
             status = Status.TO_COME
-        elif number == place:
-            status = status_of_marked
+        elif number > place:
+            status = status_of_next
         else:
             status = Status.SKIPPED if at_ms is None and all_are_known else Status.PASSED
         stages.append(Stage(state, words, status, at_ms))

@@ -5,24 +5,25 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from gateway.moments import rfc3339_moment
+from gateway.moments import utc_words
 
 _UNITS: Final = ((86_400_000, "days"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
 def time_words(at_ms: int) -> str:
-    """A time in UTC, from epoch milliseconds; rounded up, as a time to wait for is.
+    """A time in UTC, from epoch milliseconds, as the page and the command line spell it.
 
-    Whatever number stands there, since others may have written it.
+    Down to the second that it lies in. Whatever number stands there, since others may have written
+    it.
     """
     try:
-        return rfc3339_moment(at_ms)
+        return utc_words(at_ms)
     except (ValueError, OverflowError, OSError):
         return f"at {at_ms} ms"
 
 
 def past_words(at_ms: int) -> str:
-    """A time in UTC that something was written at, to the second that it was in.
+    """The same as a line of the audit trail begins with it, for programs to sort by.
 
     Whatever number stands there, since others may have written it.
     """

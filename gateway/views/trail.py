@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gateway.views.times import past_words
+from gateway.store.deeds import Action
+from gateway.views.times import past_words, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,13 +51,30 @@ def entry_words(told: Told) -> EntryWords:
     )
 
 
+def is_done(entry: Mapping[str, Any]) -> bool:
+    """Whether what stands before and after in an entry is a change that was made."""
+    outcome = str(entry.get("outcome", ""))
+    return entry.get("what") != Action.RECORD_SYNC or outcome.startswith("managed-")
+
+
+def change_words(entry: Mapping[str, Any], arrow: str) -> str | None:
+    """What was there before and after, or else what was asked for in vain; None where neither."""
+    before, after = entry.get("before"), entry.get("after")
+    if not before and not after:
+        return None
+    if is_done(entry):
+        return f"{before or 'nothing'} {arrow} {after or 'nothing'}"
+    stays = f"; {before} stays" if before else ""
+    return f"asked for {after}{stays}" if after else f"asked to withdraw {before}"
+
+
 def gone_words(extent: Extent, since_ms: int | None) -> str | None:
     """What is said where the trail had more, back to a time or to its begin; None where not."""
     begins_ms = 0 if extent.first is None else int(extent.first.partition("-")[0])
     reaches = since_ms is not None and since_ms >= begins_ms
     if reaches or not extent.trimmed:
         return None
-    begins = f" It begins at {past_words(begins_ms)}." if begins_ms else ""
+    begins = f" It begins at {time_words(begins_ms)}." if begins_ms else ""
     return (
         f"{extent.trimmed} older entries are gone (trimmed by audit.entries, or deleted).{begins}"
     )
@@ -68,9 +86,9 @@ def _who(entry: Mapping[str, Any]) -> str:
 
 
 def _rest(entry: Mapping[str, Any]) -> Iterator[str]:
-    before, after = entry.get("before"), entry.get("after")
-    if before or after:
-        yield f"{before or 'nothing'} -> {after or 'nothing'}"
+    change = change_words(entry, "->")
+    if change is not None:
+        yield change
     if entry.get("repeated"):
         yield f"{entry['repeated']} times more since the last entry"
     named = {

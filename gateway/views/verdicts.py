@@ -14,6 +14,7 @@ from gateway.contract import Unauthorized
 from gateway.holdings.hold import Hold, hold_for
 from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.store.documents import Document, Holder
+from gateway.views.holdings import record_words, whose_words
 from gateway.views.times import duration, time_words
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def rows(found: Explanation) -> Iterator[tuple[str, str]]:
     """Who asks, what each call would be answered, and what could not be tried."""
     yield "asked by", _asker_words(found.asker)
     record = found.record
-    yield "sync", f"of {record.type} {record.value}, TTL {record.ttl}, would answer"
+    yield "sync", f"of {record_words(record)}, would answer"
     yield "sync", _sync_words(found)
     yield "certificate", f"a request would answer {_certificate_words(found)}"
     places = promised(found)
@@ -59,8 +60,8 @@ def _goes_to_an_authority(found: Explanation) -> bool:
 def _asker_words(asker: Asker) -> str:
     if not asker.is_real:
         return asker.why
-    app = "with a new appId" if asker.app_id == ANY_APP else asker.app_id
-    return f"{asker.client_id}, {app} ({asker.why})"
+    app = ", with a new appId" if asker.app_id == ANY_APP else f" for {asker.app_id}"
+    return f"{asker.client_id}{app} ({asker.why})"
 
 
 def _sync_words(found: Explanation) -> str:
@@ -130,8 +131,7 @@ def _conflict_words(found: Explanation, message: str | None) -> str | None:
         if holder == THE_GATEWAY:
             return f"{found.hostname} is held by {holder.client_id} itself, for {holder.app_id}"
         if hold is Hold.ANOTHERS and holder is not None:
-            whose = f"{holder.client_id}, {holder.app_id}"
-            return f"{found.hostname} is held by another ownership: {whose}"
+            return f"{found.hostname} is held by another ownership: {whose_words(holder)}"
     markers = () if found.name is None else found.name.markers
     if any(_is_no_proof(marker, asker) for marker in markers):
         return (

@@ -10,8 +10,8 @@ import argparse
 import json
 import sys
 
-from tests.bench import calls, soak
-from tests.bench.reporting import calls_table, soak_table
+from tests.bench import calls, pages, soak
+from tests.bench.reporting import calls_table, pages_table, soak_table
 from tests.bench.stock import MOST_HOLDINGS
 from tests.lab.ending import AskedToEnd, end_on_signals
 from tests.lab.process import LabFault
@@ -28,6 +28,9 @@ def main() -> int:
         if options.bench == "soak":
             report = soak.soak(soak.Options(options.minutes, options.holdings, options.rate))
             table = soak_table(report)
+        elif options.bench == "page":
+            report = pages.measure(pages.Options(options.holdings, options.loads))
+            table = pages_table(report)
         else:
             report = calls.measure(
                 calls.Options(
@@ -64,7 +67,11 @@ def _read_options() -> argparse.Namespace:
     alone.add_argument(
         "--kind", choices=calls.KINDS, action="append", help="this one only (repeatable)"
     )
-    for bench, holdings in ((soaking, 100_000), (alone, 1_000)):
+    page = benches.add_parser("page", help="the operator's page, with few hostnames and with many")
+    page.add_argument(
+        "--loads", type=_whole(1, pages.MOST_LOADS), default=50, help="of each page, one by one"
+    )
+    for bench, holdings in ((soaking, 100_000), (alone, 1_000), (page, 100_000)):
         bench.add_argument(
             "--holdings", type=_whole(_FEWEST_HOLDINGS, MOST_HOLDINGS), default=holdings
         )

@@ -53,6 +53,21 @@ def calls_table(report: dict[str, Any]) -> str:
     return "\n".join([*lines, *(f"fault: {fault}" for fault in report["faults"])])
 
 
+def pages_table(report: dict[str, Any]) -> str:
+    """One line for each page: its times with few hostnames beside those with many."""
+    few, many = f"{report['few']:,}", f"{report['holdings']:,}"
+    rows = [
+        ("page", f"median ms, {few}", f"{many}", f"p99 ms, {few}", f"{many}", f"KiB, {many}"),
+    ]
+    for row in report["rows"]:
+        some, all_ = row["few"] or {}, row["many"] or {}
+        kibi = round(all_.get("bytes", 0) / 1024)
+        shown = [each.get(name, "") for name in ("medianMs", "p99Ms") for each in (some, all_)]
+        rows.append((row["page"], *map(str, shown), str(kibi)))
+    lines = [_table(rows), *(f"failed: {failure}" for failure in report["failures"])]
+    return "\n".join([*lines, *(f"fault: {fault}" for fault in report["faults"])])
+
+
 def _table(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(

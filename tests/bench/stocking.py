@@ -118,7 +118,7 @@ class _Model:
         self._private_key = self._open(owner_of(stock, 0))
 
     def copy_to(self, numbers: range, renewals: int, within_seconds: float) -> None:
-        """Store one document for each number, in its due queue and its client's index."""
+        """Store one document for each number, and enter it in all indices."""
         now_ms = time.time_ns() // 1_000_000
         pipeline = self._redis.pipeline(transaction=False)
         for number in numbers:
@@ -131,7 +131,9 @@ class _Model:
             # Flat, since a mapping's type leaves none but redis-py's own.
             pairs = [each for pair in document.items() for each in pair]
             pipeline.hset(keys.host_key(owner.hostname), items=pairs)
-            pipeline.zadd(keys.due_key(keys.bucket_of(owner.hostname)), {owner.hostname: due_ms})
+            bucket = keys.bucket_of(owner.hostname)
+            pipeline.zadd(keys.due_key(bucket), {owner.hostname: due_ms})
+            pipeline.zadd(keys.names_key(bucket), {owner.hostname: 0})
             index = keys.client_holdings_key(keys.fingerprint(owner.client_id))
             pipeline.zadd(index, {owner.hostname: now_ms})
         pipeline.execute()

@@ -39,3 +39,10 @@ def test_calls_alone_are_measured_beside_their_parts() -> None:
     assert by_kind["Redis PING"]["count"] > 0
     assert by_kind["BIND query, signed"]["count"] > 0
     assert "sync unchanged" in table
+
+
+def test_the_page_is_measured_with_few_hostnames_and_with_more() -> None:
+    status, report, table = run("page", "--holdings", "200", "--loads", "2")
+    assert (status, report["failures"], report["faults"]) == (0, [], [])
+    assert all(row["few"] and row["many"] for row in report["rows"])
+    assert "hostnames, by prefix" in table

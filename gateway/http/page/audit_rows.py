@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gateway.contract.hostnames import hostname_fault
 from gateway.contract.identifiers import client_id_fault
 from gateway.store.notable import REFUSED, is_conflict
-from gateway.views.trail import entry_words
+from gateway.views.trail import change_words, entry_words, is_done
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +34,8 @@ _DETAILS: Final = {
 }
 """The labels of an entry's other parts, in the order they are shown in."""
 
+_IN_VAIN: Final = {"before": "Stays", "after": "Asked for"}
+
 _LONGEST_BRIEF: Final = 90
 _BAD: Final = frozenset({"certificate-failed", "entries-lost"})
 _GOOD: Final = frozenset({"certificate-issued", "certificate-renewed"})
@@ -47,6 +49,7 @@ class Row:
     """
 
     place: str
+    at_ms: int
     words: EntryWords
     kind: str
     hostname: str | None
@@ -59,25 +62,31 @@ def row_of(told: Told) -> Row:
     """The row of an entry, whatever was written there."""
     entry = told.entry or {}
     hostname, client_id = entry.get("hostname"), entry.get("clientId")
+    labels = _DETAILS if is_done(entry) else _DETAILS | _IN_VAIN
     return Row(
         place=told.place,
+        at_ms=entry.get("at", told.written_at_ms),
         words=entry_words(told),
         kind=_kind(entry),
         hostname=hostname if hostname_fault(hostname) is None else None,
         client_id=client_id if client_id_fault(client_id) is None else None,
         brief=_brief(entry),
         details=tuple(
-            (label, str(entry[name])) for name, label in _DETAILS.items() if entry.get(name)
+            (label, str(entry[name])) for name, label in labels.items() if entry.get(name)
         ),
     )
 
 
 def _brief(entry: Mapping[str, Any]) -> str | None:
-    before, after, detail = (entry.get(name) for name in ("before", "after", "detail"))
-    if not before and not after:
-        return None if detail is None else _cut(str(detail))
-    shown = [_cut(str(each)) if each else "nothing" for each in (before, after)]
-    return " \N{RIGHTWARDS ARROW} ".join(shown)
+    detail = entry.get("detail")
+    short = {
+        **entry,
+        **{name: _cut(str(entry[name])) for name in ("before", "after") if entry.get(name)},
+    }
+    change = change_words(short, "\N{RIGHTWARDS ARROW}")
+    if change is not None:
+        return change
+    return None if detail is None else _cut(str(detail))
 
 
 def _cut(text: str) -> str:

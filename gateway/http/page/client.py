@@ -31,13 +31,17 @@ COUNTED_AT_MOST: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CredentialRow:
-    """One credential. Times are epoch milliseconds; the last use is known to the minute."""
+    """One credential. Times are epoch milliseconds; the last use is known to the minute.
+
+    `is_gone`: the client has it no more, and of it no more is known than its last use.
+    """
 
     credential_id: str
-    created_at_ms: int
+    created_at_ms: int | None
     expires_at_ms: int | None
     is_live: bool
     last_used_ms: int | None
+    is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,23 +111,25 @@ async def known_client(parts: PageParts, client_id: ClientId) -> Client:
     return stored.client
 
 
-def mark_of(client: Client) -> str:
-    """A mark of a client as it was seen: of its policy and its credentials. Pure."""
-    newest = client.credentials[-1].credential_id if client.credentials else "none"
-    return f"{client.policy_generation}-{newest}"
-
-
 def credential_rows(
     client: Client, used: Mapping[CredentialId, int], now_ms: int
 ) -> list[CredentialRow]:
-    """The credentials from the newest to the oldest, at `now_ms`. Pure."""
+    """The credentials at `now_ms`, the newest first; then those that are gone. Pure."""
+    known = {each.credential_id for each in client.credentials}
+    gone = sorted((at_ms, name) for name, at_ms in used.items() if name not in known)
     return [
-        CredentialRow(
-            each.credential_id,
-            each.created_at_ms,
-            each.expires_at_ms,
-            each.is_live_at(now_ms),
-            used.get(each.credential_id),
-        )
-        for each in reversed(client.credentials)
+        *(
+            CredentialRow(
+                each.credential_id,
+                each.created_at_ms,
+                each.expires_at_ms,
+                each.is_live_at(now_ms),
+                used.get(each.credential_id),
+            )
+            for each in reversed(client.credentials)
+        ),
+        *(
+            CredentialRow(name, None, None, is_live=False, last_used_ms=at_ms, is_gone=True)
+            for at_ms, name in reversed(gone)
+        ),
     ]

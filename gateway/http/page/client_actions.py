@@ -8,13 +8,16 @@ the form is good once, so loading that page again makes no second one. Must not:
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
+from gateway.access.clients import ClientChanged, mark_of
 from gateway.contract import ProvisionRequest, RequestInvalid, read_request
-from gateway.http.page.client import known_client, mark_of
+from gateway.http.page.client import known_client
 from gateway.http.page.client_paths import client_id_of, client_path
 from gateway.http.page.confirmations import TEMPLATE, Choice, Confirmation, Field
 from gateway.http.page.shapes import Page, Redirect, Shown, path_to
+from gateway.views.times import time_words
 
 if TYPE_CHECKING:
     from gateway.access.clients import Client
@@ -31,6 +34,11 @@ TOKEN_TEMPLATE: Final = "token.html"  # noqa: S105 (a file's name)
 _TYPED: Final = "typed"
 _OVERLAP: Final = "overlap_seconds"
 _RELEASE: Final = "release_holdings"
+_NUMBER: Final = re.compile(r"[0-9]{1,11}")
+
+_NOT_REMOVED: Final = (
+    "It has changed since this page was shown, and was not removed. What is there now is below."
+)
 
 
 class ClientActions:
@@ -60,14 +68,18 @@ class ClientActions:
         wire = {
             "action": "rotate",
             "spec": {"clientId": client.client_id},
-            "overlapSeconds": int(typed) if typed.isdecimal() and len(typed) < 12 else typed,
+            "overlapSeconds": int(typed) if _NUMBER.fullmatch(typed) else typed,
         }
         try:
             request = read_request(ProvisionRequest, wire)
         except RequestInvalid as invalid:
             error = invalid.violations[0].removeprefix("overlapSeconds ")
             return asked.with_error(_OVERLAP, f"It {error}.", typed)
-        return token_page(await self._parts.provisioning.provision(request))
+        try:
+            response = await self._provision(request, client)
+        except ClientChanged:
+            return rotation(await self._client(visit), visit.now_ms).outrun()
+        return token_page(response, former_words(client, request.overlap_seconds, visit.now_ms))
 
     async def _ask_revoke(self, visit: Visit) -> Shown:
         return revocation(await self._client(visit), visit.now_ms).shown()
@@ -79,7 +91,10 @@ class ClientActions:
         if refused is not None:
             return refused
         request = ProvisionRequest(action="revoke", client_id=client.client_id)
-        await self._parts.provisioning.provision(request)
+        try:
+            await self._provision(request, client)
+        except ClientChanged:
+            return revocation(await self._client(visit), visit.now_ms).outrun()
         told = f"Every token of {client.client_id} is refused from now on."
         return Redirect(client_path(client.client_id), told)
 
@@ -97,12 +112,19 @@ class ClientActions:
             action="remove", client_id=client.client_id, release_holdings=releases
         )
         try:
-            await self._parts.provisioning.provision(request)
+            await self._provision(request, client)
+        except ClientChanged:
+            # While it released what was held, too: then that much was done.
+            return (await self._removal(visit)).refused(_NOT_REMOVED)
         except RequestInvalid as refusal:
             # By now it may have no credentials, and hold less: what stands there is told anew.
             asked = await self._removal(visit)
             return asked.refused(in_page_words(refusal.violations[0], client.client_id))
         return Redirect(path_to("clients"), f"{client.client_id} is removed.")
+
+    async def _provision(self, request: ProvisionRequest, seen: Client) -> ProvisionResponse:
+        """Carry it out on the client as it was seen; raises `ClientChanged` on any other."""
+        return await self._parts.provisioning.provision(request, as_seen=mark_of(seen))
 
     async def _removal(self, visit: Visit) -> Confirmation:
         client = await self._client(visit)
@@ -142,6 +164,7 @@ def rotation(client: Client, now_ms: int) -> Confirmation:
 def revocation(client: Client, now_ms: int) -> Confirmation:
     """What revoking a client would come to. Pure."""
     name = client.client_id
+    is_live = any(each.is_live_at(now_ms) for each in client.credentials)
     return Confirmation(
         title=f"Revoke {name}",
         button="Revoke every token",
@@ -154,7 +177,7 @@ def revocation(client: Client, now_ms: int) -> Confirmation:
         facts=_facts(client, now_ms),
         seen=mark_of(client),
         back=client_path(name),
-        refusal=None if client.credentials else f"{name} has no token that could be revoked.",
+        refusal=None if is_live else f"{name} has no live token that could be revoked.",
         fields=(_typed_id(client),),
         is_grave=True,
     )
@@ -187,9 +210,24 @@ def removal(client: Client, held: int, now_ms: int) -> Confirmation:
     )
 
 
-def token_page(response: ProvisionResponse) -> Shown:
-    """The page that has the token of a credential that was just made."""
-    return Shown({"response": response}, template=TOKEN_TEMPLATE)
+def token_page(response: ProvisionResponse, told: str) -> Shown:
+    """The page that has the token of a credential that was just made; `told` is what was done."""
+    return Shown({"response": response, "told": told}, template=TOKEN_TEMPLATE)
+
+
+def former_words(client: Client, overlap_seconds: int, now_ms: int) -> str:
+    """What becomes of the tokens that a client had before it got another at `now_ms`."""
+    live = [each for each in client.credentials if each.is_live_at(now_ms)]
+    made = f"{client.client_id} has a new token."
+    if not live:
+        return f"{made} It had no other that was live."
+    which = "The former one is" if len(live) == 1 else f"The {len(live)} former ones are"
+    if not overlap_seconds:
+        return f"{made} {which} refused from now on."
+    end_ms = now_ms + overlap_seconds * 1000
+    # None of them lives longer than it did.
+    last_ms = max(min(end_ms, each.expires_at_ms or end_ms) for each in live)
+    return f"{made} {which} accepted until {time_words(last_ms)} at the latest."
 
 
 def in_page_words(violation: str, client_id: str) -> str:

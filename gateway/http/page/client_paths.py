@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
 from gateway.contract.identifiers import client_id_fault
 from gateway.contract.names import ClientId
 from gateway.http.page.faults import PageFault
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
 _ELSEWHERE: Final = frozenset({"new", ".", ".."})
 """Segments that are another page, or none."""
 
+_LONGEST: Final = BOUNDS.max_app_id_characters
 _KEPT: Final = re.compile(r"[A-Za-z0-9._-]")
 _WRITTEN: Final = re.compile(r"~([0-9A-F]{2})")
 
 
 def client_path(client_id: str, *more: str) -> str:
     """The path of a client's page, or of one below it."""
-    return path_to("clients", client_segment(client_id), *more)
+    # What is longer is nobody's id, and may be of any length.
+    return path_to("clients", client_segment(client_id[: _LONGEST + 1]), *more)
 
 
 def client_segment(client_id: str) -> str:
@@ -54,4 +57,5 @@ def client_id_of(visit: Visit) -> ClientId:
 
 
 def _written(character: str) -> str:
-    return "".join(f"~{byte:02X}" for byte in character.encode())
+    # What is no text at all, as others may have stored it, is nobody's id.
+    return "".join(f"~{byte:02X}" for byte in character.encode(errors="replace"))

@@ -95,7 +95,6 @@ class Clients:
 def row_of(client: Client, now_ms: int, holds: int | None, used: Mapping[CredentialId, int]) -> Row:
     """The row of a client at `now_ms`, by when its credentials were used last. Pure."""
     live = sum(each.is_live_at(now_ms) for each in client.credentials)
-    times = [used[each.credential_id] for each in client.credentials if each.credential_id in used]
     return Row(
         client_id=client.client_id,
         client_type=client.client_type,
@@ -103,6 +102,7 @@ def row_of(client: Client, now_ms: int, holds: int | None, used: Mapping[Credent
         more_patterns=max(0, len(client.hostname_patterns) - _PATTERNS_SHOWN),
         live=live,
         expired=len(client.credentials) - live,
-        last_used_ms=max(times, default=None),
+        # Of a credential that was revoked since, too.
+        last_used_ms=max(used.values(), default=None),
         holds=holds,
     )

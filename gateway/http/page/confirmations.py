@@ -49,7 +49,8 @@ class Confirmation:
 
     `seen` is a mark of those: a form with another one is about something else by now. `refusal`:
     why it can't be done, where that is known already; then there is no form. `fault`: why nothing
-    came of the form just sent. `back` is a path.
+    came of the form just sent. `warning`: what would come of it otherwise than one expects. `back`
+    is a path.
     """
 
     title: str
@@ -63,6 +64,7 @@ class Confirmation:
     choice: Choice | None = None
     is_grave: bool = False
     fault: str | None = None
+    warning: str | None = None
 
     def shown(self, status: int = 200) -> Shown:
         """As a page; one that has no form says why with 409."""
@@ -74,7 +76,11 @@ class Confirmation:
 
     def stale(self, form: Fields) -> Shown | None:
         """The question as it stands now, if the form was sent for something else."""
-        return None if form.raw("seen") == self.seen else self.refused(_CHANGED)
+        return None if form.raw("seen") == self.seen else self.outrun()
+
+    def outrun(self) -> Shown:
+        """The question as it stands now: what the form was about has changed, and is left so."""
+        return self.refused(_CHANGED)
 
     def with_error(self, name: str, error: str, value: str = "") -> Shown:
         """The same question again, since a field holds something wrong."""

@@ -11,7 +11,7 @@ import asyncio
 import math
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
 from starlette.requests import Request
@@ -20,9 +20,10 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from gateway import measures
 from gateway.http.entrance import ShutOut
-from gateway.http.page.faults import KNOWN, PageFault, fault_of
+from gateway.http.page.faults import KNOWN, UNSURE, PageFault, fault_of, unsure
 from gateway.http.page.headers import headers_for, is_poll
 from gateway.http.page.rendering import render
+from gateway.store.connection import StoreRefused, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -39,6 +40,8 @@ REQUEST_ID_HEADER: Final = "X-Request-Id"
 _CUT_SHORT: Final = frozenset({408, 413})
 """What is left of the body is not read then, so the connection cannot carry another request."""
 
+Answer = TypeVar("Answer")
+
 _log = structlog.get_logger(__name__)
 
 
@@ -53,8 +56,14 @@ class Arrival:
     """Whether there is TLS between the browser and this machine, or a trusted proxy."""
 
     visit: Visit | None = None
+    is_acting: bool = False
+    """Whether what a form asks for was begun: then a fault does not tell that nothing was done."""
+
     headers: dict[str, str] = field(default_factory=dict)
-    """What the answer says besides, such as a cookie."""
+    """What the answer says besides."""
+
+    cookies: list[str] = field(default_factory=list)
+    """What the answer has the browser keep or forget, each as in `Set-Cookie`."""
 
     @property
     def query(self) -> str:
@@ -66,6 +75,11 @@ class Arrival:
     def is_post(self) -> bool:
         """Whether a form was sent."""
         return self.request.method == "POST"
+
+    @property
+    def is_poll(self) -> bool:
+        """Whether the page's script asks by itself, which is no sign of a person."""
+        return self.request.method == "GET" and is_poll(self.request.headers)
 
 
 class Door:
@@ -100,7 +114,7 @@ class Door:
         response, is_told = await self._respond(arrival)
         if is_told and self._is_told:
             # What a browser asks for by itself, every second or so, is of no interest.
-            say = _log.debug if is_poll(request.headers) else _log.info
+            say = _log.debug if arrival.is_poll else _log.info
             say(
                 "page answered",
                 page=self._name,
@@ -111,6 +125,8 @@ class Door:
         own_tls = scope["scheme"] == "https"
         told = headers_for(has_own_tls=own_tls) | {REQUEST_ID_HEADER: request_id}
         response.headers.update(told | arrival.headers)
+        for cookie in arrival.cookies:
+            response.headers.append("Set-Cookie", cookie)
         await response(scope, receive, send)
 
     async def _respond(self, arrival: Arrival) -> tuple[Response, bool]:
@@ -123,13 +139,19 @@ class Door:
         except ShutOut as refusal:
             return self._failed(arrival, fault_of(refusal)), False
         except KNOWN as error:
-            _log.debug("page failed because", text=str(error))
-            return self._failed(arrival, fault_of(error)), True
+            # Not its words, which may repeat what was asked for; of the store's they tell why.
+            why = str(error) if isinstance(error, (StoreUnavailable, StoreRefused)) else None
+            _log.debug("page failed because", kind=type(error).__name__, text=why)
+            fault = fault_of(error)
+            if arrival.is_acting and isinstance(error, UNSURE):
+                fault = unsure(fault)
+            return self._failed(arrival, fault), True
         except Exception:  # noqa: BLE001 (whatever fails, there is a page that says so)
             incident_id = secrets.token_hex(6)
             _log.exception("page broke", incident_id=incident_id, page=self._name)
             sentence = f"The gateway has failed to make this page: incident {incident_id}."
-            return self._failed(arrival, PageFault(500, sentence)), True
+            fault = PageFault(500, sentence)
+            return self._failed(arrival, unsure(fault) if arrival.is_acting else fault), True
 
     def _failed(self, arrival: Arrival, fault: PageFault) -> Response:
         if fault.status in _CUT_SHORT:
@@ -145,7 +167,7 @@ def html(template: str, context: Mapping[str, object], status: int = 200) -> Res
     return Response(render(template, context), status, media_type="text/html")
 
 
-async def within(seconds: float, answer: Awaitable[Response]) -> Response:
+async def within(seconds: float, answer: Awaitable[Answer]) -> Answer:
     """The answer, if it comes in time; raises TimeoutError."""
     async with asyncio.timeout(seconds):
         return await answer

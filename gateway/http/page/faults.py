@@ -6,7 +6,7 @@ for a whole page, and by the pages for a part of one.
 
 from __future__ import annotations
 
-from gateway.access.clients import ClientUnreadable
+from gateway.access.clients import ClientChanged, ClientUnreadable
 from gateway.contract import CallError, Overloaded, RequestInvalid, Unavailable
 from gateway.store.connection import StoreRefused, StoreUnavailable
 from gateway.store.documents import Contended, Unreadable
@@ -28,11 +28,21 @@ KNOWN = (
     StoreUnavailable,
     StoreRefused,
     Contended,
+    ClientChanged,
     Unreadable,
     ClientUnreadable,
     TimeoutError,
 )
 """The errors that `fault_of` has words for; whatever else is raised is a fault of the gateway."""
+
+UNSURE = (StoreUnavailable, StoreRefused, Unavailable, TimeoutError)
+"""Those that leave open whether what was begun was done."""
+
+
+def unsure(fault: PageFault) -> PageFault:
+    """The fault of a deed of which nobody knows whether it was done."""
+    sentence = f"{fault.sentence} It may have been done all the same: look at what is there now."
+    return PageFault(fault.status, sentence, fault.retry_after_ms)
 
 
 def fault_of(error: Exception) -> PageFault:
@@ -47,6 +57,8 @@ def fault_of(error: Exception) -> PageFault:
         return PageFault(503, f"{error}: nothing can be shown or done without it.", 1_000)
     if isinstance(error, Contended):
         return PageFault(409, "Others changed it at the same time: do it again.", 1_000)
+    if isinstance(error, ClientChanged):
+        return PageFault(409, f"{error}, and nothing was done.")
     if isinstance(error, (StoreRefused, Unreadable, ClientUnreadable)):
         return PageFault(500, f"{error}.")
     return PageFault(503, "It took too long: something that it waits for hangs.", 1_000)

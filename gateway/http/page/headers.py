@@ -61,5 +61,8 @@ def is_from_here(headers: Mapping[str, str], *, is_encrypted: bool) -> bool:
 
 
 def is_poll(headers: Mapping[str, str]) -> bool:
-    """Whether the page's script asks by itself, which is no sign of a person."""
+    """Whether the page's script asks by itself, which is no sign of a person.
+
+    Only what is asked for by GET is: a form is a person's, whatever it says.
+    """
     return headers.get("x-page-poll") == "1"

@@ -8,9 +8,12 @@ client may ask for it at any time. Must not: judge or change anything. Called th
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from gateway.certificates.states import State
 from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.http.page import charts
 from gateway.http.page.hostname_actions import hostname_of
@@ -19,7 +22,7 @@ from gateway.http.page.shapes import Page, Shown, path_to
 from gateway.store.documents import Unreadable
 from gateway.views.hostname import hostname_view
 from gateway.views.stages import Status
-from gateway.views.times import duration
+from gateway.views.times import duration, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,6 +56,15 @@ class Step:
     stage: Stage
     status: str
     took: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why there is no new certificate, told first; `effect` is what that means for now."""
+
+    title: str
+    effect: str
+    deeds: tuple[Deed, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +103,25 @@ class OneHostname:
             view = hostname_view(document, visit.now_ms, self._parts.authority_names)
         except Unreadable as fault:
             client_id = holder.client_id if holder else await self._client_of(hostname)
-            shown |= {"view": None, "fault": f"{fault}.", "client_id": client_id, "deeds": ()}
+            shown |= {"view": None, "fault": f"{fault}.", "client_id": client_id, "trouble": None}
+            shown |= {"deeds": (), "zone_when": "unreadable", "verdict_when": "unreadable"}
             return Shown(shown | {"live_ms": SELDOM_MS})
+        deeds = tuple(deeds_of(document, visit.now_ms))
+        trouble = _trouble(view, deeds)
         shown |= {
             "view": view,
             "is_own": view.holder == THE_GATEWAY,
             "is_stored": bool(document.version),
             "bar": None if view.certificate is None else _bar(view.certificate, visit.now_ms),
             "steps": _steps(view),
-            "deeds": tuple(deeds_of(document, visit.now_ms)),
+            "trouble": trouble,
+            # The grave ones last; what the trouble has is beside it.
+            "deeds": sorted(
+                (each for each in deeds if trouble is None or each not in trouble.deeds),
+                key=lambda each: each.is_dangerous,
+            ),
+            "zone_when": zone_mark(document),
+            "verdict_when": verdict_mark(document, view),
             "live_ms": _live_ms(view, visit.now_ms),
         }
         return Shown(shown)
@@ -131,6 +153,43 @@ def deeds_of(document: Document, now_ms: int) -> Iterator[Deed]:
             continue
         url = path_to("hostnames", document.hostname, act.value)
         yield Deed(url, asked[act].button, asked[act].is_grave)
+
+
+def zone_mark(document: Document) -> str:
+    """Changes when the zone's answers may: with the record."""
+    return _mark(document.record)
+
+
+def verdict_mark(document: Document, view: HostnameView) -> str:
+    """Changes when a call may be answered otherwise; not with each stage on the way."""
+    issuance = view.issuance
+    stands = None
+    if issuance is not None:
+        stands = "on the way" if issuance.is_under_way else [issuance.state, issuance.message]
+    certificate = None if view.certificate is None else view.certificate.serial
+    holder = None if view.holder is None else [view.holder.client_id, view.holder.app_id]
+    return _mark([holder, document.record, document.claim, certificate, stands])
+
+
+def _mark(told: object) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _trouble(view: HostnameView, deeds: Sequence[Deed]) -> Trouble | None:
+    issuance, certificate = view.issuance, view.certificate
+    if issuance is None or issuance.is_under_way:
+        return None
+    it = "the renewal" if issuance.is_renewal else "it"
+    title = f"Why {it} failed" if issuance.state is State.FAILED else f"What {it} waits for"
+    if certificate is None:
+        effect = "There is no certificate yet."
+    elif certificate.is_valid:
+        until = time_words(certificate.valid_until_ms)
+        effect = f"The present certificate is handed out, and valid until {until}."
+    else:
+        effect = f"The certificate expired at {time_words(certificate.valid_until_ms)}."
+    retry = tuple(each for each in deeds if each.url.endswith(f"/{Act.RETRY}"))
+    return Trouble(title, effect, retry)
 
 
 def _steps(view: HostnameView) -> list[Step]:

@@ -8,6 +8,7 @@ it, as for the command line. Called through `frame`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,8 @@ from gateway.certificates.retrying import Standing
 from gateway.contract.hostnames import hostname_fault
 from gateway.contract.names import Hostname
 from gateway.holdings.operator_deeds import DeedRefused
-from gateway.holdings.records import require_readable
+from gateway.holdings.records import remembered_record, require_readable
+from gateway.http.page.agreement import left_by_withdrawal
 from gateway.http.page.confirmations import TEMPLATE
 from gateway.http.page.faults import PageFault
 from gateway.http.page.proposals import LONGEST_NOTE, Act, owner_in, proposal
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from gateway.http.page.parts import PageParts
     from gateway.http.page.shapes import Shown, Visit
     from gateway.store.documents import Document
+
+LOOK_SECONDS: Final = 2.0
+"""How long the zone's servers are asked before a record is withdrawn."""
 
 WATCHED_SECONDS: Final = 1.0
 """How long a retry is watched for what holds it: the hostname's page shows how it goes on."""
@@ -58,7 +63,17 @@ class HostnameActions:
 
     async def _ask(self, act: Act, visit: Visit) -> Shown:
         document = await self._document(visit)
-        return proposal(act, document, visit.now_ms).shown()
+        asked = proposal(act, document, visit.now_ms)
+        if act is Act.WITHDRAW and asked.refusal is None:
+            asked = replace(asked, warning=await self._left_by_withdrawal(document))
+        return asked.shown()
+
+    async def _left_by_withdrawal(self, document: Document) -> str | None:
+        record = remembered_record(document)
+        if record is None:
+            return None
+        answers = await self._parts.answers_now.of(document.hostname, record, LOOK_SECONDS)
+        return left_by_withdrawal(answers, record)
 
     async def _act(self, act: Act, visit: Visit, form: Fields) -> Shown | Redirect:
         document = await self._document(visit)

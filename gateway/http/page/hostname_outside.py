@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from gateway.holdings.records import remembered_record
+from gateway.http.page.agreement import agreement
 from gateway.http.page.hostname_actions import hostname_of
 from gateway.http.page.pieces import PIECE_SECONDS, piece
 from gateway.http.page.shapes import Page, Shown
@@ -47,7 +48,16 @@ class HostnameOutside:
         hostname = hostname_of(visit)
         published = await piece(self._published(hostname), PIECE_SECONDS / 2)
         answers = await self._parts.answers_now.of(hostname, published.value)
-        return Shown({"hostname": hostname, "published": published, "answers": answers})
+        return Shown(
+            {
+                "hostname": hostname,
+                "published": published,
+                "answers": answers,
+                "agreement": agreement(answers, published.value),
+                # Within the hostname's page there is more to see than each server's answer.
+                "is_part": visit.is_poll,
+            }
+        )
 
     async def show_verdict(self, visit: Visit) -> Shown:
         """What was found out, and what a call would be answered."""

@@ -1,7 +1,8 @@
-"""`/operator/hostnames`: all hostnames by prefix, or a client's by when it took them.
+"""`/operator/hostnames`: all by prefix, a client's by when it took them, or those in a state.
 
 Responsible for what was asked for, for the page of names, and for what is said where nothing was
-found. A list of a client by prefix is read from its index, `SCANNED` entries at a time. Must not:
+found. A list of a client by prefix is read from its index, `SCANNED` entries at a time; those of a
+state are what the last census has listed, or the claims. Must not:
 change anything but a name that is listed without a document. Called through `frame`.
 """
 
@@ -12,19 +13,22 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from gateway.access.clients import ClientUnreadable
+from gateway.certificates.attention import Concern
 from gateway.contract.hostnames import hostname_fault, is_gateway_client_hostname
 from gateway.contract.identifiers import client_id_fault
-from gateway.contract.names import ClientId
+from gateway.contract.names import ClientId, Hostname
 from gateway.http.page.faults import PageFault
 from gateway.http.page.listed import line_of
+from gateway.http.page.pieces import piece
 from gateway.http.page.shapes import Page, Shown, path_to
 from gateway.store.connection import StoreRefused, StoreUnavailable
 from gateway.store.documents import Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from gateway.contract.names import Hostname
+    from gateway.certificates.census import Census
     from gateway.http.page.listed import Line
     from gateway.http.page.parts import PageParts
     from gateway.http.page.shapes import Visit
@@ -34,17 +38,32 @@ SHOWN: Final = 50
 SCANNED: Final = 5_000
 """Of a client's index, where a prefix is asked for as well."""
 
+CLAIMED: Final = "claimed"
+STATES: Final[Mapping[str, str]] = {
+    Concern.FAILED.value: "its issuance failed",
+    Concern.WAITING.value: "its issuance waits",
+    Concern.NEAR_END.value: "ends and is not renewed",
+    Concern.OWING.value: "owes a clean-up",
+    Concern.UNREADABLE.value: "not readable",
+    CLAIMED: "claimed by an operator",
+}
+"""What can be chosen, and its words."""
+
 _SCANNED_AT_ONCE: Final = 1_000
 _PREFIX: Final = re.compile(r"[a-z0-9.-]{0,253}")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is looked for. `after` is the hostname behind which the page begins."""
+    """What is looked for. `after` is the hostname behind which the page begins.
+
+    `state` is a `Concern`, as the last census has listed it, or `CLAIMED`.
+    """
 
     prefix: str
     client_id: ClientId | None
     after: Hostname | None
+    state: str | None = None
 
     @property
     def exact(self) -> Hostname | None:
@@ -55,7 +74,11 @@ class Asked:
     def url(self, after: Hostname | None) -> str:
         """The same, on the page behind that hostname, or on the first."""
         return path_to(
-            "hostnames", prefix=self.prefix, client=self.client_id or "", after=after or ""
+            "hostnames",
+            prefix=self.prefix,
+            client=self.client_id or "",
+            state=self.state or "",
+            after=after or "",
         )
 
 
@@ -83,13 +106,14 @@ class Hostnames:
 
     async def show(self, visit: Visit) -> Shown:
         """A page of the list."""
-        prefix, client = visit.query.text("prefix"), visit.query.text("client")
-        shown: dict[str, object] = {"prefix": prefix, "client": client, "fault": None}
+        told = {name: visit.query.text(name) for name in ("prefix", "client", "state")}
+        shown: dict[str, object] = {**told, "states": STATES, "fault": None}
         try:
-            asked = asked_for(prefix, client, visit.query.text("after"))
+            asked = asked_for(**told, after=visit.query.text("after"))
         except ValueError as fault:
             return Shown({**shown, "fault": str(fault)}, 400)
-        found = await self._found(asked)
+        census = await piece(self._parts.census())
+        found = await self._found(asked, census.value)
         lines = await self._lines(asked, found.names, visit.now_ms)
         is_there = any(line.hostname == asked.exact for line in lines)
         is_first = asked.after is None
@@ -98,13 +122,26 @@ class Hostnames:
             | {
                 "lines": lines,
                 "is_cut": found.is_cut,
+                "is_client_there": await self._is_client_there(asked.client_id),
+                "documents": None if census.value is None else census.value.documents,
+                "counted_ms": None if census.value is None else census.value.taken_at_ms,
                 "next_url": None if found.behind is None else asked.url(found.behind),
                 "first_url": None if is_first else asked.url(None),
                 "not_held": None if is_there or not is_first else asked.exact,
             }
         )
 
-    async def _found(self, asked: Asked) -> NamesFound:
+    async def _is_client_there(self, client_id: ClientId | None) -> bool:
+        if client_id is None:
+            return True
+        try:
+            return await self._parts.clients.by_id(client_id) is not None
+        except ClientUnreadable:
+            return True
+
+    async def _found(self, asked: Asked, census: Census | None) -> NamesFound:
+        if asked.state is not None:
+            return _part_of(await self._in_state(asked.state, census), asked)
         if asked.client_id is not None:
             return await self._of_client(asked.client_id, asked)
         page = await self._parts.names.page(asked.prefix, asked.after, SHOWN)
@@ -112,6 +149,11 @@ class Hostnames:
             # It was written with the dot of the root, with which no name is kept.
             page = await self._parts.names.page(asked.exact, None, SHOWN)
         return NamesFound(page.names, page.names[-1] if page.has_more else None)
+
+    async def _in_state(self, state: str, census: Census | None) -> Sequence[str]:
+        if state == CLAIMED:
+            return [claim.hostname for claim in (await self._parts.claims.all()).claims]
+        return () if census is None else census.attention.get(state, ())
 
     async def _of_client(self, client_id: ClientId, asked: Asked) -> NamesFound:
         names: list[Hostname] = []
@@ -145,8 +187,10 @@ class Hostnames:
         return [line_of(each, now_ms) for each in documents if _is_listed(each, asked.client_id)]
 
 
-def asked_for(prefix: str, client: str, after: str) -> Asked:
+def asked_for(prefix: str, client: str, after: str, state: str = "") -> Asked:
     """What a query asks for; raises ValueError with a sentence where it means nothing."""
+    if state and state not in STATES:
+        raise ValueError(f"There is no such state: it is {' or '.join(STATES)}.")
     wanted = prefix.lower() if prefix.isascii() else prefix
     if not _PREFIX.fullmatch(wanted):
         raise ValueError(_prefix_fault(wanted))
@@ -156,7 +200,15 @@ def asked_for(prefix: str, client: str, after: str) -> Asked:
     if after and not is_gateway_client_hostname(after):
         raise ValueError("The page that was asked for is none of this list: begin at the first.")
     behind = after if is_gateway_client_hostname(after) else None
-    return Asked(wanted, ClientId(client) if client else None, behind)
+    return Asked(wanted, ClientId(client) if client else None, behind, state or None)
+
+
+def _part_of(listed: Sequence[str], asked: Asked) -> NamesFound:
+    """The page of a list that is read whole, in its order; whose client it is, `_lines` sees."""
+    fitting = [Hostname(name) for name in listed if name.startswith(asked.prefix)]
+    begin = fitting.index(asked.after) + 1 if asked.after in fitting else 0
+    names = fitting[begin : begin + SHOWN]
+    return NamesFound(names, names[-1] if begin + SHOWN < len(fitting) else None)
 
 
 def _prefix_fault(prefix: str) -> str:

@@ -16,20 +16,17 @@ import structlog
 
 from gateway.access.tokens import digest_of, parse_admin_token
 from gateway.contract import Unauthorized
-from gateway.http.page.answering import (
-    LOGIN_PATH,
-    demand_own_form,
-    demand_own_origin,
-    see_other,
-)
-from gateway.http.page.cookies import clear_cookie, session_id_in, set_cookie
+from gateway.http.page.answering import demand_own_form, demand_own_origin, see_other
+from gateway.http.page.cookies import clear_cookies, session_ids_in, set_cookie
 from gateway.http.page.doors import BOUND_SECONDS, html, within
 from gateway.http.page.fields import form_in, read_body, read_fields
 from gateway.http.page.sessions import name_of
-from gateway.http.page.shapes import PREFIX, actor_of
+from gateway.http.page.shapes import LOGIN_PATH, LOGOUT_PATH, PREFIX, actor_of
 from gateway.store.deeds import Action, Actor, Deed, Role, acting_as
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.responses import Response
 
     from gateway.http.entrance import Entrance
@@ -77,16 +74,16 @@ class Login:
             return see_other(PREFIX)
         demand_own_origin(arrival)
         form = form_in(await read_body(arrival.request))
-        session_id = session_id_in(arrival)
-        if session_id is None:
+        session_ids = session_ids_in(arrival)
+        if not session_ids:
             return see_other(LOGIN_PATH)
-        await self._entrance.demand_known(arrival.remote, name_of(session_id))
-        return await within(BOUND_SECONDS, self._close(arrival, session_id, form))
+        names = [name_of(each) for each in session_ids]
+        name = await self._entrance.demand_known(arrival.remote, names)
+        return await within(BOUND_SECONDS, self._close(arrival, session_ids, name, form))
 
     async def _open(self, arrival: Arrival, form: Fields) -> Response:
         sessions = self._parts.sessions
-        former_id = session_id_in(arrival)
-        former = None if former_id is None else await sessions.find(former_id)
+        former = await sessions.find_among(session_ids_in(arrival))
         if former is not None:
             await sessions.close(former)
         session_id = await sessions.open(arrival.remote)
@@ -99,16 +96,18 @@ class Login:
         _log.info("logged in to the page")
         return see_other(_page_in(form) or PREFIX)
 
-    async def _close(self, arrival: Arrival, session_id: str, form: Fields) -> Response:
-        async with self._entrance.place(arrival.remote, name_of(session_id)):
-            session = await self._parts.sessions.find(session_id)
+    async def _close(
+        self, arrival: Arrival, session_ids: Sequence[str], name: str, form: Fields
+    ) -> Response:
+        async with self._entrance.place(arrival.remote, name):
+            session = await self._parts.sessions.find_among(session_ids)
             if session is not None:
-                await demand_own_form(self._parts, session, form)
+                await demand_own_form(self._parts, session, LOGOUT_PATH, form)
                 await self._parts.sessions.close(session)
                 with acting_as(actor_of(session, arrival.remote)):
                     self._parts.trail.note(Deed(Action.PAGE_LOGOUT, "closed"))
                 _log.info("logged out of the page")
-        clear_cookie(arrival)
+        clear_cookies(arrival)
         return see_other(LOGIN_PATH)
 
     def _is_admins(self, token: str) -> bool:
@@ -116,7 +115,7 @@ class Login:
         return hmac.compare_digest(self._parts.admin_digest, shown)
 
     def _refuse(self, arrival: Arrival, form: Fields) -> Response:
-        with acting_as(Actor(Role.ADMIN, remote=arrival.remote)):
+        with acting_as(Actor(Role.VISITOR, remote=arrival.remote)):
             self._parts.trail.note(Deed(Action.PAGE_LOGIN, "refused", changed=False))
         _log.warning("a wrong token was shown at the page")
         return self._form(_page_in(form), _WRONG)
@@ -138,6 +137,8 @@ def _page_in(fields: Fields) -> str | None:
         return None
     path = unquote(wanted.partition("?")[0])
     is_below = path == PREFIX or path.startswith(f"{PREFIX}/")
+    if path in {LOGIN_PATH, LOGOUT_PATH}:
+        return None
     # A browser reads "\" as "/" and leaves ".." out: neither is in a path of these pages.
     if not is_below or "\\" in path or "//" in path or ".." in path.split("/"):
         return None

@@ -11,30 +11,40 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
+from gateway.certificates.attention import Concern
 from gateway.certificates.budget import Limit
 from gateway.certificates.census import DAYS_LEFT
 from gateway.contract.hostnames import is_gateway_client_hostname
 from gateway.http.page import charts
 from gateway.http.page.charts import DayOfIssuances
-from gateway.http.page.needs import hostnames_of, needs_of
+from gateway.http.page.conflicts import conflicts_of
+from gateway.http.page.hostnames import CLAIMED
+from gateway.http.page.needs import OF_EACH, hostnames_of, needs_of
+from gateway.http.page.parts_seen import parts_seen
 from gateway.http.page.pieces import piece
 from gateway.http.page.shapes import Page, Shown
 from gateway.store.deeds import Action
+from gateway.store.trail_reading import Wanted
+from gateway.views import emptiness
 from gateway.views.budget import hold_words, use_words
-from gateway.views.trail import entry_words
 
 if TYPE_CHECKING:
     from gateway.certificates.authorities import Listed
     from gateway.certificates.census import Census
     from gateway.contract.names import Hostname
     from gateway.http.page.charts import Chart, Meter
-    from gateway.http.page.needs import Concerned
+    from gateway.http.page.conflicts import Conflict
+    from gateway.http.page.needs import Needs
     from gateway.http.page.parts import PageParts
+    from gateway.http.page.parts_seen import PartSeen
+    from gateway.http.page.pieces import Piece
     from gateway.http.page.shapes import Visit
-    from gateway.store.trail_reading import Told
 
-NOTABLE_LOOKED_AT: Final = 20
-CONFLICTS_SHOWN: Final = 20
+NOTABLE_LOOKED_AT: Final = 200
+CONFLICTS_LOOKED_AT: Final = 20
+TRAIL_LOOKED_AT: Final = 2_000
+"""How far back it is looked for what has ended a conflict."""
+
 CONFLICT_HOURS: Final = 24
 DAYS_SHOWN: Final = 14
 
@@ -46,14 +56,14 @@ _LEFT_WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PartSeen:
-    """A part of the gateway as it was last looked at: `up`, `down` or `unknown`."""
-
-    name: str
-    state: str
-    since_ms: int
-    detail: str
+STATES_OF_FIGURES: Final = {
+    "claimed": CLAIMED,
+    "not readable by this release": Concern.UNREADABLE.value,
+    "of these near their end, or expired": Concern.NEAR_END.value,
+    "failed": Concern.FAILED.value,
+    "waiting": Concern.WAITING.value,
+}
+"""The figures that there is a list of hostnames to, and its `state`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +77,14 @@ class AuthorityBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
-    """A conflict that a client met: who asked for what, and what was in the way."""
-
-    hostname: str
-    at_ms: int
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Counts:
-    """What the census has counted: titles, and what there is of each kind."""
+    """What the census has counted: titles, and what there is of each kind.
+
+    `ends` is None where no certificate ends soon: an empty picture says no more than a sentence.
+    """
 
     tables: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-    ends: Chart
+    ends: Chart | None
     taken_at_ms: int
 
 
@@ -97,9 +101,10 @@ class Overview:
     async def show(self, visit: Visit) -> Shown:
         """All of it, each part by itself."""
         now_ms = visit.now_ms
-        (census, lately, conflicts, days), budgets = await asyncio.gather(
+        (census, clients, lately, conflicts, days), budgets = await asyncio.gather(
             asyncio.gather(
                 piece(self._parts.census()),
+                piece(self._parts.clients.count()),
                 piece(self._failed_lately()),
                 piece(self._conflicts(now_ms)),
                 piece(self._days(now_ms)),
@@ -107,20 +112,21 @@ class Overview:
             asyncio.gather(*(piece(_budget(each)) for each in self._parts.authorities)),
         )
         needs = await piece(self._needs(census.value, lately.value or [], now_ms))
-        seen = self._parts_seen()
-        down = [part for part in seen if part.state == "down"]
+        waits = {} if needs.value is None else needs.value.waits
+        seen = parts_seen(self._parts.monitor(), waits)
         names = [each.authority.name for each in self._parts.authorities]
-        told = (needs, conflicts, census)
-        is_quiet = not (down or needs.value or conflicts.value or any(each.fault for each in told))
         return Shown(
             {
                 "census": census,
                 "counts": None if census.value is None else counts_of(census.value),
+                "clients": clients,
+                "no_client_words": (emptiness.NO_CLIENT, emptiness.LOST),
                 "needs": needs,
                 "conflicts": conflicts,
                 "conflict_hours": CONFLICT_HOURS,
-                "down": down,
-                "is_quiet": is_quiet,
+                "down": [part for part in seen if part.state == "down"],
+                "states": STATES_OF_FIGURES,
+                "is_quiet": _is_quiet(census, clients, needs, conflicts, seen),
                 "parts": seen,
                 "days": days,
                 "keeps_days": self._parts.lately.is_kept,
@@ -128,41 +134,48 @@ class Overview:
             }
         )
 
-    async def _needs(
-        self, census: Census | None, lately: list[Hostname], now_ms: int
-    ) -> list[Concerned]:
-        names = list(dict.fromkeys([*hostnames_of(census), *lately]))
+    async def _needs(self, census: Census | None, lately: list[Hostname], now_ms: int) -> Needs:
+        names = hostnames_of(census)
+        newly = [name for name in lately if name not in names]
+        names += newly[:OF_EACH]
         documents = await self._parts.documents.read_many(names) if names else []
-        return needs_of(census, documents, now_ms, self._parts.authority_names)
+        unread = len(newly[OF_EACH:])
+        return needs_of(census, documents, now_ms, self._parts.authority_names, unread)
 
     async def _failed_lately(self) -> list[Hostname]:
-        """Where an order failed lately, which the census may not know of yet."""
+        """Where an order failed lately, which the census may not know of yet; each once."""
         page = await self._parts.lately.notable(NOTABLE_LOOKED_AT)
         told = (each.entry or {} for each in page.entries)
-        names = [each["hostname"] for each in told if each.get("what") == Action.CERTIFICATE_FAILED]
-        return [name for name in names if is_gateway_client_hostname(name)]
+        failed = (each for each in told if each.get("what") == Action.CERTIFICATE_FAILED)
+        names = (each.get("hostname") for each in failed)  # whatever somebody has put there
+        return list(dict.fromkeys(name for name in names if is_gateway_client_hostname(name)))
 
     async def _conflicts(self, now_ms: int) -> list[Conflict]:
         since_ms = now_ms - CONFLICT_HOURS * 3_600_000
-        told = await self._parts.lately.conflicts(CONFLICTS_SHOWN)
-        found = [conflict_of(each) for each in told]
-        return [each for each in found if each is not None and each.at_ms >= since_ms]
+        told = await self._parts.lately.conflicts(CONFLICTS_LOOKED_AT)
+        seen = [each for each in told if each.entry is not None and each.entry["at"] >= since_ms]
+        if not seen:
+            return []
+        names = [(each.entry or {})["hostname"] for each in seen]
+        known = [name for name in names if is_gateway_client_hostname(name)]
+        documents = await self._parts.documents.read_many(known) if known else []
+        oldest_ms = min((each.entry or {})["at"] for each in seen)
+        later = await self._parts.reader(Wanted(since_ms=oldest_ms)).before(
+            None, TRAIL_LOOKED_AT, TRAIL_LOOKED_AT
+        )
+        return conflicts_of(seen, documents, later.entries)
 
-    async def _days(self, now_ms: int) -> Chart:
+    async def _days(self, now_ms: int) -> Chart | None:
+        """None where nothing is to be drawn."""
         days = await self._parts.lately.days(DAYS_SHOWN, now_ms)
+        if not any(each.issued or each.renewed or each.failed for each in days):
+            return None
         return charts.issuances(
             [
                 DayOfIssuances(date.fromisoformat(each.day), each.issued, each.renewed, each.failed)
                 for each in days
             ]
         )
-
-    def _parts_seen(self) -> list[PartSeen]:
-        _, report = self._parts.monitor().report()
-        return [
-            PartSeen(name, part["state"], part["sinceMs"], part.get("detail", ""))
-            for name, part in report["parts"].items()
-        ]
 
 
 def counts_of(census: Census) -> Counts:
@@ -185,20 +198,26 @@ def counts_of(census: Census) -> Counts:
         ("Issuances by state", tuple(census.issuances.items())),
         ("To be cleaned up outside", tuple(census.debts.items())),
     )
-    ends = charts.expiries(census.ends, charts.day_of(census.taken_at_ms))
+    ends = None
+    if any(census.ends):
+        ends = charts.expiries(census.ends, charts.day_of(census.taken_at_ms))
     return Counts(tables, ends, census.taken_at_ms)
 
 
-def conflict_of(told: Told) -> Conflict | None:
-    """A conflict out of an entry of the trail; None where it can't be read."""
-    words, entry = entry_words(told), told.entry
-    if entry is None or words.subject is None:
-        return None
-    app = f" for {entry['appId']}" if entry.get("appId") else ""
-    wanted = f", wanted {entry['after']}" if entry.get("after") else ""
-    detail = f": {entry['detail']}" if entry.get("detail") else ""
-    why = f"{words.who}{app}: {words.what}{wanted}, {words.outcome}{detail}"
-    return Conflict(words.subject, entry["at"], why)
+def _is_quiet(
+    census: Piece[Census | None],
+    clients: Piece[int],
+    needs: Piece[Needs],
+    conflicts: Piece[list[Conflict]],
+    parts: list[PartSeen],
+) -> bool:
+    """Whether all is known, and nothing of it needs a person; a claim is what somebody wants."""
+    if any(each.fault for each in (census, clients, needs, conflicts)):
+        return False
+    needing = needs.value is not None and bool(needs.value.concerned)
+    in_conflict = any(not each.is_claim for each in conflicts.value or ())
+    is_down = any(part.state == "down" for part in parts)
+    return not (needing or in_conflict or is_down or clients.value == 0)
 
 
 async def _budget(listed: Listed) -> AuthorityBudget:

@@ -11,11 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from gateway.access.clients import ClientChanged, mark_of
 from gateway.contract import CAPABILITIES, ProvisionRequest
 from gateway.http.page import policy_form
-from gateway.http.page.client import known_client, mark_of
+from gateway.http.page.client import known_client
 from gateway.http.page.client_actions import token_page
 from gateway.http.page.client_paths import client_id_of, client_path
+from gateway.http.page.pattern_places import outside
 from gateway.http.page.policy_form import Typed
 from gateway.http.page.shapes import Page, Redirect, Shown, path_to
 
@@ -62,7 +64,7 @@ class Policies:
 
     async def _show_policy(self, visit: Visit) -> Shown:
         client = await known_client(self._parts, client_id_of(visit))
-        return _form(client, policy_form.typed_for(client))
+        return _form(client, policy_form.typed_as(client))
 
     async def _act_new(self, _: Visit, form: Fields) -> Shown | Redirect:
         return await self._step(form, _typed_in(form), None)
@@ -79,20 +81,31 @@ class Policies:
         if found.spec is None:
             return _form(client, typed, faults=found.faults, status=422)
         if client is None and await self._is_there(found.spec.client_id):
-            return _form(None, typed, faults={"client_id": [_THERE_ALREADY]}, status=409)
+            return _taken(typed)
         if client is not None and form.raw("seen") != mark_of(client):
             return _form(client, typed, remark=_CHANGED, status=409)
         if not policy_form.would_change(found.spec, client):
             return _form(client, typed, remark=_NO_CHANGE)
         if step == DO:
-            return await self._do(found.spec)
-        return _review(client, found.spec)
+            try:
+                return await self._do(found.spec, mark_of(client))
+            except ClientChanged:
+                return await self._outrun(typed, client)
+        zone_names = [zone.name for zone in self._parts.zones.all]
+        return _review(client, found.spec, outside(found.spec.hostname_patterns, zone_names))
 
-    async def _do(self, spec: ClientSpec) -> Shown | Redirect:
+    async def _outrun(self, typed: Typed, client: Client | None) -> Shown:
+        """The form again: what it was about has changed, and is left so."""
+        if client is None:
+            return _taken(typed)
+        client = await known_client(self._parts, client.client_id)
+        return _form(client, typed, remark=_CHANGED, status=409)
+
+    async def _do(self, spec: ClientSpec, as_seen: str) -> Shown | Redirect:
         request = ProvisionRequest(action="ensure", client_id=spec.client_id, spec=spec)
-        response = await self._parts.provisioning.provision(request)
+        response = await self._parts.provisioning.provision(request, as_seen=as_seen)
         if response.api_token is not None:
-            return token_page(response)
+            return token_page(response, f"The client {spec.client_id} is made.")
         generation = response.client.policy_generation
         told = f"{spec.client_id} has this policy now, its generation {generation}."
         return Redirect(client_path(spec.client_id), told)
@@ -130,12 +143,18 @@ def _form(
     return Shown(context, status, FORM_TEMPLATE)
 
 
-def _review(client: Client | None, spec: ClientSpec) -> Shown:
-    """The second step: what is there and what would be."""
+def _taken(typed: Typed) -> Shown:
+    """The form of a new client again: somebody else has the id."""
+    return _form(None, typed, faults={"client_id": [_THERE_ALREADY]}, status=409)
+
+
+def _review(client: Client | None, spec: ClientSpec, strays: Sequence[str]) -> Shown:
+    """The second step: what is there and what would be; `strays` match nothing in any zone."""
     context = {
         **_of_both_steps(client, policy_form.typed_as(spec)),
         "details": policy_form.details(spec, client),
         "spec": spec,
+        "strays": strays,
     }
     return Shown(context, template=REVIEW_TEMPLATE)
 
@@ -144,6 +163,6 @@ def _of_both_steps(client: Client | None, typed: Typed) -> dict[str, object]:
     return {
         "client": client,
         "typed": typed,
-        "seen": "" if client is None else mark_of(client),
+        "seen": mark_of(client),
         "back": path_to("clients") if client is None else client_path(client.client_id),
     }

@@ -53,25 +53,14 @@ class Judged:
     faults: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def typed_for(client: Client) -> Typed:
-    """What the form of a client's policy holds before anybody types."""
+def typed_as(policy: Client | ClientSpec) -> Typed:
+    """A policy as the form has it: a client's before anybody types, or one that was typed."""
     return Typed(
-        client.client_id,
-        client.client_type,
-        "\n".join(client.hostname_patterns),
-        "\n".join(client.allowed_dns_record_addresses),
-        tuple(sorted(client.capabilities)),
-    )
-
-
-def typed_as(spec: ClientSpec) -> Typed:
-    """The same policy as a form would have it, in the one spelling it has."""
-    return Typed(
-        spec.client_id,
-        spec.client_type,
-        "\n".join(spec.hostname_patterns),
-        "\n".join(spec.allowed_dns_record_addresses),
-        tuple(sorted(spec.capabilities)),
+        policy.client_id,
+        policy.client_type,
+        "\n".join(policy.hostname_patterns),
+        "\n".join(policy.allowed_dns_record_addresses),
+        tuple(sorted(policy.capabilities)),
     )
 
 

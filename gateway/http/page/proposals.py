@@ -21,7 +21,7 @@ from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.holdings.records import remembered_record
 from gateway.http.page.confirmations import Confirmation, Field
 from gateway.http.page.shapes import path_to
-from gateway.views.holdings import record_words
+from gateway.views.holdings import record_words, whose_words
 from gateway.views.times import time_words
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class Act(StrEnum):
 def proposal(act: Act, document: Document, now_ms: int) -> Confirmation:
     """What doing this would come to, with a document that is readable."""
     words = _WORDS[act]
+    if act is Act.CLAIM and document.claim is not None:
+        words = _NOTE_WORDS
     return Confirmation(
         title=words.title.format(document.hostname),
         button=words.button,
@@ -87,7 +89,7 @@ def facts_of(document: Document) -> tuple[tuple[str, str], ...]:
     """What is held at a hostname, as far as an action may touch it."""
     owner, record = owner_in(document), remembered_record(document)
     certificate, issuance = certificate_of(document), issuance_of(document)
-    facts = [("Held by", "nobody" if owner is None else f"{owner.client_id} for {owner.app_id}")]
+    facts = [("Held by", "nobody" if owner is None else whose_words(owner))]
     if record is not None:
         is_published = bool((document.record or {}).get("published"))
         facts.append(
@@ -117,6 +119,8 @@ _WORDS: Final = {
     Act.CLAIM: _Words("Claim {}", "Claim the hostname"),
     Act.UNCLAIM: _Words("Take the claim on {} back", "Take the claim back"),
 }
+
+_NOTE_WORDS: Final = _Words("Change the note of the claim on {}", "Change the note")
 
 _LIMITS: Final = (
     "The limits of the certificate authorities hold all the same: what they don't allow yet waits"

@@ -1,8 +1,9 @@
 """Pages from templates: Jinja2 with everything escaped, and the few words that all templates share.
 
 Responsible for the template environment. Values are text, whoever wrote them: nothing is marked
-safe, and characters that are not for printing are made visible. Must not: read anything but the
-package's own templates. Called by `frame` and `login`.
+safe, characters that are not for printing are made visible, and what is longer than anybody reads
+is cut, so that a page costs little whatever lies in Redis. Must not: read anything but the
+package's own templates. Called by `doors`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from gateway import __version__
 from gateway.http.page.client_paths import client_path
 from gateway.http.page.sessions import new_form_id
-from gateway.http.page.shapes import path_to
+from gateway.http.page.shapes import Whole, path_to
 from gateway.printable import printable
 from gateway.views.times import duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+LONGEST_SHOWN: Final = 4_096
+"""In characters; only what a form or a link sends back comes whole."""
 
 _LINES: Final = "\n"
 
@@ -47,6 +51,7 @@ def environment() -> Environment:
     made.filters["iso"] = iso
     made.filters["ago"] = ago
     made.filters["duration"] = duration
+    made.filters["whole"] = Whole
     made.globals["new_form_id"] = new_form_id
     made.globals["version"] = __version__
     made.globals["path_to"] = path_to
@@ -81,8 +86,16 @@ def _moment(at_ms: int) -> datetime | None:
 
 
 def _shown(value: object) -> object:
-    """Of each value that a template shows: characters that are not for printing become visible."""
-    if type(value) is str and not value.isprintable():
-        lines = value.replace("\r\n", _LINES).split(_LINES)
-        return _LINES.join(printable(line) for line in lines)
-    return value
+    """Each value that a template shows: of a length to read, and every character to be seen."""
+    if type(value) is Whole:
+        return _visible(value)
+    if type(value) is not str:
+        return value
+    more = len(value) - LONGEST_SHOWN
+    if more <= 0:
+        return _visible(value)
+    return f"{_visible(value[:LONGEST_SHOWN])} \N{HORIZONTAL ELLIPSIS}and {more} more characters"
+
+
+def _visible(text: str) -> str:
+    return printable(text.replace("\r\n", _LINES), keeps=_LINES)

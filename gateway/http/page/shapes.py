@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 PREFIX: Final = "/operator"
 """Where the page is."""
 
+LOGIN_PATH: Final = f"{PREFIX}/login"
+LOGOUT_PATH: Final = f"{PREFIX}/logout"
+
+
+class Whole(str):
+    """A text that a template shows whole, however long: it comes back from there."""
+
+    __slots__ = ()
+
 
 @dataclass(frozen=True, slots=True)
 class Visit:
@@ -37,13 +46,21 @@ class Visit:
     request_id: str
     now_ms: int
     is_poll: bool = False
-    notice: str | None = None
-    """The sentence that a redirect has left for this page."""
+    notices: tuple[str, ...] = ()
+    """The sentences that redirects have left for this page."""
+
+    why_no_writes: str | None = None
+    """Why Redis takes no writes now, though it can be read."""
 
     @property
     def csrf(self) -> str:
-        """What each form shows as its own; `ui.form_keys()` writes it."""
-        return self.session.csrf
+        """What a form of this page shows as its own; `ui.form_keys()` writes it."""
+        return self.session.form_key(self.path)
+
+    @property
+    def logout_csrf(self) -> str:
+        """The same of the form that ends the session."""
+        return self.session.form_key(LOGOUT_PATH)
 
     @property
     def actor(self) -> Actor:
@@ -67,7 +84,8 @@ class Shown:
 class Redirect:
     """Another page to go to (303): a path as `path_to` makes it.
 
-    `notice`: what that page tells at its top, once; kept for a minute, in this session only.
+    `notice`: what that page tells at its top, once; kept for a minute, in this session only, if
+    Redis takes it.
     """
 
     to: str
@@ -96,11 +114,12 @@ def actor_of(session: Session, remote: str) -> Actor:
     return Actor(Role.ADMIN, f"page session {session.name[:8]}", remote=remote)
 
 
-def path_to(*parts: str, **query: str) -> str:
+def path_to(*parts: str, **query: str) -> Whole:
     """The URL of a page: `path_to("hostnames", hostname, prefix="a")`, everything quoted.
 
     Values of the query that are empty are left out.
     """
-    path = "/".join([PREFIX, *(quote(part, safe="") for part in parts)])
-    told = urlencode({name: value for name, value in query.items() if value})
-    return f"{path}?{told}" if told else path
+    # What is no text at all, as others may have stored it, is nobody's page.
+    path = "/".join([PREFIX, *(quote(part, safe="", errors="replace") for part in parts)])
+    told = urlencode({name: value for name, value in query.items() if value}, errors="replace")
+    return Whole(f"{path}?{told}" if told else path)

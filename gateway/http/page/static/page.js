@@ -2,7 +2,8 @@
 //
 // data-live="1000"   an element with an id that is replaced every so many milliseconds by the same
 //                    element of the page asked for again, for as long as that has the mark
-// data-load="/…"     an element that takes what the page at that URL has in main [data-part]
+// data-load="/…"     an element that takes what the page at that URL has in main [data-part], and
+//                    takes it again when its data-load-when is another in the page asked for again
 // data-copy="id"     a button that copies the text of another element
 //
 // Nothing is ever made from text here: what comes is parsed as a document, in which no script runs,
@@ -10,9 +11,12 @@
 "use strict";
 
 (() => {
-  const LONGEST_WAIT_MS = 30_000;
+  const LONGEST_WAIT_MS = 5_000;
   const LIMIT_MS = 12_000;
+  const NOTICE_MS = 10_000;
   const status = document.getElementById("live-status");
+  const banner = document.getElementById("behind");
+  const asOf = document.getElementById("as-of");
 
   const here = location.pathname + location.search;
 
@@ -31,9 +35,13 @@
     return { page, isGood: answer.ok };
   }
 
-  function say(words, isBehind) {
-    if (status.textContent !== words) status.textContent = words;
-    status.classList.toggle("is-behind", isBehind);
+  function tell(element, words) {
+    if (element.textContent !== words) element.textContent = words;
+  }
+
+  // What is shown is older than it looks: said on top, where everybody looks, until it is over.
+  function warn(sentence) {
+    tell(banner, sentence === "" ? "" : `${sentence} This page is as of ${asOf.textContent}.`);
   }
 
   // --- what is live ---------------------------------------------------------------------------
@@ -57,26 +65,55 @@
   async function refresh() {
     try {
       const { page, isGood } = await fetched(here);
-      if (!isGood) throw new Error("not now");
-      live().forEach((each) => renew(each, page.getElementById(each.id)));
-      failures = 0;
-      say(live().length === 0 ? "" : "This page follows what happens.", false);
+      if (isGood) follow(page);
+      else fail(sentenceOf(page));
     } catch (error) {
       if (error instanceof LoggedOut) {
         isOver = true;
-        say("The session has ended: open the page again to log in.", true);
+        tell(status, "");
+        warn("The session has ended: open the page again to log in.");
         return;
       }
-      failures += 1;
-      say("Not up to date: the gateway does not answer. It is asked again.", true);
+      fail("The gateway does not answer; it is asked again.");
     }
     plan();
   }
 
+  function follow(page) {
+    const renewed = live().filter((each) => renew(each, page.getElementById(each.id)));
+    if (renewed.length > 0) dropNotices();
+    loadAnew(page);
+    failures = 0;
+    tell(asOf, page.getElementById("as-of").textContent);
+    tell(status, live().length === 0 ? "" : "This page follows what happens.");
+    warn("");
+  }
+
+  function fail(sentence) {
+    failures += 1;
+    tell(status, "");
+    warn(sentence);
+  }
+
+  function sentenceOf(page) {
+    const fault = page.querySelector("main .fault");
+    return fault === null ? "The gateway can't show this page now." : fault.textContent;
+  }
+
+  // What was told of a deed is past once what it was about has gone on.
+  let shownNotices = [...document.querySelectorAll(".notice")];
+
+  function dropNotices() {
+    if (performance.now() < NOTICE_MS) return;
+    shownNotices.forEach((each) => each.remove());
+    shownNotices = [];
+  }
+
+  // Answers whether there was anything new.
   function renew(old, fresh) {
     if (fresh === null || !fresh.hasAttribute("data-live")) old.removeAttribute("data-live");
     else old.dataset.live = fresh.dataset.live;
-    if (fresh === null || fresh.innerHTML === old.dataset.shown || isMarked(old)) return;
+    if (fresh === null || fresh.innerHTML === old.dataset.shown || isMarked(old)) return false;
     // Compared with what came before, not with what is there, in which details may be open.
     const source = fresh.innerHTML;
     const focused = placeOf(old);
@@ -95,6 +132,7 @@
     old.dataset.shown = source;
     offerCopies(old);
     if (focused !== null) focus(old, focused);
+    return true;
   }
 
   // Somebody is about to copy some of it: it is renewed after that.
@@ -140,6 +178,15 @@
     element.setAttribute("aria-busy", "false");
   }
 
+  function loadAnew(page) {
+    document.querySelectorAll("[data-load-when]").forEach((element) => {
+      const when = page.getElementById(element.id)?.dataset.loadWhen;
+      if (when === undefined || when === element.dataset.loadWhen) return;
+      element.dataset.loadWhen = when;
+      load(element);
+    });
+  }
+
   // --- what is copied -------------------------------------------------------------------------
 
   function offerCopies(root) {
@@ -152,11 +199,11 @@
     const source = document.getElementById(button.dataset.copy);
     try {
       await navigator.clipboard.writeText(source.textContent);
-      say("Copied.", false);
+      tell(status, "Copied.");
     } catch {
       // Without TLS browsers have no clipboard for a page: then it is marked, for the keys to copy.
       getSelection().selectAllChildren(source);
-      say("Marked: copy it by the keyboard.", false);
+      tell(status, "Marked: copy it by the keyboard.");
     }
   }
 
