@@ -21,7 +21,7 @@ def open_action(page: Page, mine: Ownership, link: str) -> None:
 def do(page: Page, button: str) -> None:
     """Do what the page asks about, and be told what came of it."""
     page.get_by_role("button", name=button).click()
-    expect(page.locator("p[role=status]")).to_be_visible()
+    expect(page.locator("p.notice")).to_be_visible()
 
 
 def test_a_hostname_is_claimed_with_a_note_and_given_back(

@@ -74,7 +74,7 @@ def test_a_revoked_client_is_refused_at_its_next_call(operator: Visit, page_lab:
     page.get_by_role("link", name="Revoke").click()
     page.get_by_label("The client's id").fill(client_id)
     page.get_by_role("button", name="Revoke every token").click()
-    expect(page.locator("p[role=status]")).to_be_visible()
+    expect(page.locator("p.notice")).to_be_visible()
     assert mine.caller.refused(CONTEXT)["code"] == "unauthorized"
 
 
@@ -106,7 +106,7 @@ def test_a_client_that_holds_nothing_is_removed(operator: Visit, page_lab: MoodL
     page.get_by_role("link", name="Remove").click()
     page.get_by_label("The client's id").fill(client_id)
     page.get_by_role("button", name="Remove the client").click()
-    expect(page.locator("p[role=status]")).to_be_visible()
+    expect(page.locator("p.notice")).to_be_visible()
     assert caller.refused(CONTEXT)["code"] == "unauthorized"
 
 
@@ -124,5 +124,5 @@ def test_a_policy_is_changed_after_its_difference_was_shown(
     expect(difference.get_by_role("insertion")).to_have_text("203.0.113.0/24")
     assert objections(operator) == []
     page.get_by_role("button", name="Change the policy").click()
-    expect(page.locator("p[role=status]")).to_be_visible()
+    expect(page.locator("p.notice")).to_be_visible()
     assert mine.publish("203.0.113.1")["status"] == "managed-created"

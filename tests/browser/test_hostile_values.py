@@ -159,7 +159,7 @@ def test_a_claims_note_is_text(operator: Visit, evil: Evil) -> None:
     page.goto(f"/operator/hostnames/{hostname}/claim")
     page.get_by_label("Note").fill(f"{SPACED} {CONTROLS}")
     page.get_by_role("button", name="Claim the hostname").click()
-    expect(page.locator("p[role=status]")).to_be_visible()
+    expect(page.locator("p.notice")).to_be_visible()
     expect(page.get_by_role("main")).to_contain_text(SPACED)
     demand_harmless(page)
     # What could turn a line around, or speak to a terminal, is made visible.

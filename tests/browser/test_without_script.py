@@ -43,7 +43,7 @@ def test_an_action_is_asked_about_and_done(page: Page, page_lab: MoodLab) -> Non
     page.goto(f"/operator/hostnames/{mine.hostname}")
     page.get_by_role("link", name="Withdraw the record").click()
     page.get_by_role("button", name="Withdraw the record").click()
-    expect(page.locator("p[role=status]")).to_be_visible()
+    expect(page.locator("p.notice")).to_be_visible()
     assert page_lab.hand.records(mine.hostname) == set()
 
 

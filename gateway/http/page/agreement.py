@@ -69,9 +69,7 @@ def _unknown(servers: Sequence[ServerAnswer]) -> Agreement | None:
         "not known here",
         "calm",
         (f"The zone has {there}, which Redis does not have as published.",),
-        (
-            "A sync is answered record-conflict, unless a marker proves it its client's own.",
-        ),
+        ("A sync is answered record-conflict, unless a marker proves it its client's own.",),
     )
 
 

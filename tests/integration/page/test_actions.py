@@ -269,6 +269,7 @@ def test_form_that_is_sent_twice_is_carried_out_once(
 ) -> None:
     form = browser.page(path(mine, "claim")).form()
     assert browser.send(form, path(mine, "claim"), note="first").status_code == 303
+    assert browser.page(path(mine)).all("p", class_="notice")
     again = browser.send(form, path(mine, "claim"), note="second")
     assert again.status_code == 409
     assert "sent already" in Html(again.text).text

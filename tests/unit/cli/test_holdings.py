@@ -135,7 +135,9 @@ def test_who_gives_up_what_is_not_the_gateways_is_told() -> None:
         "a.example.test is not held by the gateway itself: nobody holds it."
     )
     text = words.not_the_gateways(HELD)
-    assert text.startswith("a.example.test is not held by the gateway itself but by relay for app: ")
+    assert text.startswith(
+        "a.example.test is not held by the gateway itself but by relay for app: "
+    )
     assert "`gateway clients remove relay --release-holdings`" in text
 
 
