@@ -131,7 +131,7 @@ async def open_gateway(
                 await clock.sync()
                 await settle(store, clock.now_ms)
                 await prove_keyring(keyring, store)
-            exchange = RehearsedExchange() if rehearses else Exchange()
+            exchange = (RehearsedExchange if rehearses else Exchange)(keeps_connections=True)
             async with open_notes(
                 settings,
                 store,
@@ -144,6 +144,7 @@ async def open_gateway(
                 try:
                     yield gateway
                 finally:
+                    exchange.close()
                     await gateway.authorities.close()
         finally:
             await store.close()

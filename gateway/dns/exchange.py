@@ -4,10 +4,10 @@ Responsible for the server's addresses, TSIG, the choice between what came back 
 wrong, and the debug log. Must not retry (only the caller knows whether a message may be repeated)
 and must not interpret rcodes. A test may subclass `Exchange` to do something between two messages.
 
-Each UPDATE and query has its own socket, so nothing is shared between zones: a server that hangs
-delays its own zones only. All that is remembered is which servers were not heard of lately
-(`silences`), for `primaries` to ask others first. Called by all of `dns` that
-asks a server.
+Each UPDATE and query has a socket to itself, so nothing is shared between zones: a server that
+hangs delays its own zones only. All that is remembered is which servers were not heard of lately
+(`silences`), for `primaries` to ask others first, and connections for the next query
+(`connections`). Called by all of `dns` that asks a server.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ import dns.rdatatype
 import structlog
 
 from gateway import measures, tracing
+from gateway.dns.connections import Connections
 from gateway.dns.errors import (
     DnsFault,
     NoReply,
@@ -34,7 +35,7 @@ from gateway.dns.lookups import Lookups
 from gateway.dns.names import to_text
 from gateway.dns.replies import Peer, is_reply, read_reply
 from gateway.dns.silences import Silences
-from gateway.dns.transport import NoFile, NotAnswered, NotTaken, NoWay, over_tcp, over_udp
+from gateway.dns.transport import NoFile, NotAnswered, NotTaken, NoWay, over_udp
 from gateway.dns.zones import Endpoint
 
 HEARING_SECONDS = 1.0
@@ -61,12 +62,26 @@ class Over(Enum):
 
 
 class Exchange:
-    """Sends messages; one serves all zones and tasks."""
+    """Sends messages; one serves all zones and tasks.
 
-    def __init__(self, limits: Limits | None = None, lookups: Lookups | None = None) -> None:
+    One that `keeps_connections` for the next query must be closed in the end.
+    """
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        lookups: Lookups | None = None,
+        *,
+        keeps_connections: bool = False,
+    ) -> None:
         self._limits = limits or Limits()
         self._lookups = lookups or Lookups()
         self._silences = Silences()
+        self._connections = Connections(keeps=keeps_connections)
+
+    def close(self) -> None:
+        """Close what is kept open; messages may be sent after it, each over its own connection."""
+        self._connections.close()
 
     def is_silent(self, endpoint: Endpoint) -> bool:
         """Did the server take or answer nothing when it was asked last, within half a minute?"""
@@ -177,13 +192,14 @@ class Exchange:
         self, peer: Peer, address: Endpoint, request: dns.message.Message, deadline: float
     ) -> dns.message.Message:
         now = asyncio.get_running_loop().time()
-        wire = await over_tcp(
+        return await self._connections.ask(
             address,
             request.to_wire(),
+            lambda wire: read_reply(request, wire, peer),
+            again=request.opcode() == dns.opcode.QUERY,
             connect_until=min(deadline, now + self._limits.connect_seconds),
             until=min(deadline, now + self._limits.tcp_seconds),
         )
-        return read_reply(request, wire, peer)
 
     async def _addresses(self, peer: Peer, deadline: float) -> list[Endpoint]:
         endpoint = peer.endpoint

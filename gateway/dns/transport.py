@@ -1,8 +1,8 @@
-"""Carries one DNS message to one address and one answer back, over UDP or TCP, in bounded time.
+"""Carries one DNS message to one address and one answer back, over UDP, in bounded time.
 
-Responsible for sockets, time limits and the difference that matters to an UPDATE: was the message
-taken by nobody (`NotTaken`), or may it have been acted on (`NotAnswered`)? Must not read messages:
-whether a datagram is the answer, `exchange` says.
+Responsible for the socket, the time limit and the difference that matters to an UPDATE: was the
+message taken by nobody (`NotTaken`), or may it have been acted on (`NotAnswered`)? `connections`
+tells the same over TCP. Must not read messages: whether a datagram is the answer, `exchange` says.
 
 Why not `dns.asyncquery` (dnspython 2.9): its UDP sockets are not connected, so a closed port is
 noticed only when the time is over, and the first datagram that can't be trusted ends the wait, so
@@ -76,34 +76,6 @@ async def over_udp(
         raise NotAnswered("gave no answer over UDP in time") from None
     finally:
         transport.close()
-
-
-async def over_tcp(
-    address: Endpoint, message: bytes, *, connect_until: float, until: float
-) -> bytes:
-    """Send a message over a new connection and return the answer (RFC 7766). Times are loop times.
-
-    Raises: NotTaken, NoFile, NotAnswered.
-    """
-    try:
-        async with asyncio.timeout_at(connect_until):
-            reader, writer = await asyncio.open_connection(address.host, address.port)
-    except TimeoutError:
-        raise NotTaken("took no TCP connection in time") from None
-    except OSError as error:
-        raise why_not_taken(error) from error
-    try:
-        async with asyncio.timeout_at(until):
-            writer.write(len(message).to_bytes(2, "big") + message)
-            await writer.drain()
-            size = int.from_bytes(await reader.readexactly(2), "big")
-            return await reader.readexactly(size)
-    except TimeoutError:
-        raise NotAnswered("gave no answer over TCP in time") from None
-    except (OSError, asyncio.IncompleteReadError):
-        raise NotAnswered("closed the TCP connection without an answer") from None
-    finally:
-        writer.close()
 
 
 class _Mailbox(asyncio.DatagramProtocol):

@@ -124,7 +124,7 @@ async def test_process_without_files_left_calls_no_server_silent(
     loop = asyncio.get_running_loop()
     exchange, query = Exchange(), make_query(to_name("example.test"), TXT)
     with monkeypatch.context() as patched:
-        patched.setattr(asyncio, "open_connection", refuse)
+        patched.setattr(loop, "create_connection", refuse)
         patched.setattr(loop, "create_datagram_endpoint", refuse)
         with pytest.raises(OutOfFiles, match="as many files open as it may"):
             await exchange.ask(Peer.primary_of(zone), query, over=over, deadline=soon())
