@@ -34,6 +34,7 @@ from gateway.dns.errors import (
 from gateway.dns.lookups import Lookups
 from gateway.dns.names import to_text
 from gateway.dns.replies import Peer, is_reply, read_reply
+from gateway.dns.signing import Asked, clock, sign
 from gateway.dns.silences import Silences
 from gateway.dns.transport import NoFile, NotAnswered, NotTaken, NoWay, over_udp
 from gateway.dns.zones import Endpoint
@@ -97,11 +98,9 @@ class Exchange:
         """
         loop = asyncio.get_running_loop()
         started, began = loop.time(), measures.moment()
-        if peer.key is not None:
-            request.use_tsig(peer.key.for_signing(), fudge=peer.fudge_seconds)
         result = "cancelled"
         try:
-            reply = await self._ask_any(peer, request, over, deadline)
+            reply = await self._ask_any(peer, _ready(request, peer), over, deadline)
             self._silences.heard(peer, over.value)
             result = dns.rcode.to_text(reply.rcode())
         except DnsFault as fault:
@@ -140,7 +139,7 @@ class Exchange:
         return await self._lookups.addresses(host, until=until)
 
     async def _ask_any(
-        self, peer: Peer, request: dns.message.Message, over: Over, deadline: float
+        self, peer: Peer, asked: Asked, over: Over, deadline: float
     ) -> dns.message.Message:
         untaken: Unreachable | None = None
         for address in await self._addresses(peer, deadline):
@@ -148,8 +147,8 @@ class Exchange:
                 break
             try:
                 if over is Over.UDP:
-                    return await self._ask_over_udp(peer, address, request, deadline)
-                return await self._ask_over_tcp(peer, address, request, deadline)
+                    return await self._ask_over_udp(peer, address, asked, deadline)
+                return await self._ask_over_tcp(peer, address, asked, deadline)
             except NoWay as fault:
                 untaken = NoRoute(f"The {peer} {fault}.")
             except NotTaken as fault:
@@ -163,17 +162,17 @@ class Exchange:
         raise untaken or Unreachable(f"No time was left to ask the {peer}.")
 
     async def _ask_over_udp(
-        self, peer: Peer, address: Endpoint, request: dns.message.Message, deadline: float
+        self, peer: Peer, address: Endpoint, asked: Asked, deadline: float
     ) -> dns.message.Message:
         """A datagram that can't be trusted may be anybody's: remembered, and waited past."""
         distrusted: DnsFault | None = None
 
         def accept(wire: bytes) -> dns.message.Message | None:
             nonlocal distrusted
-            if not is_reply(request, wire):
+            if not is_reply(asked.message, wire):
                 return None
             try:
-                return read_reply(request, wire, peer)
+                return read_reply(asked, wire, peer)
             except ReplyTruncated:
                 raise
             except DnsFault as fault:
@@ -182,21 +181,21 @@ class Exchange:
 
         until = min(deadline, asyncio.get_running_loop().time() + self._limits.udp_seconds)
         try:
-            return await over_udp(address, request.to_wire(), accept, until=until)
+            return await over_udp(address, asked.wire, accept, until=until)
         except NotAnswered:
             if distrusted is not None:
                 raise distrusted from None
             raise
 
     async def _ask_over_tcp(
-        self, peer: Peer, address: Endpoint, request: dns.message.Message, deadline: float
+        self, peer: Peer, address: Endpoint, asked: Asked, deadline: float
     ) -> dns.message.Message:
         now = asyncio.get_running_loop().time()
         return await self._connections.ask(
             address,
-            request.to_wire(),
-            lambda wire: read_reply(request, wire, peer),
-            again=request.opcode() == dns.opcode.QUERY,
+            asked.wire,
+            lambda wire: read_reply(asked, wire, peer),
+            again=asked.message.opcode() == dns.opcode.QUERY,
             connect_until=min(deadline, now + self._limits.connect_seconds),
             until=min(deadline, now + self._limits.tcp_seconds),
         )
@@ -210,6 +209,13 @@ class Exchange:
         if not hosts:
             raise Unreachable(f"No address was found for the {peer}.")
         return [Endpoint(host, endpoint.port) for host in hosts]
+
+
+def _ready(request: dns.message.Message, peer: Peer) -> Asked:
+    """The request as it is sent."""
+    if peer.key is None:
+        return Asked(request, request.to_wire())
+    return sign(request, peer.key, peer.fudge_seconds, clock())
 
 
 def _is_literal(host: str) -> bool:

@@ -36,7 +36,7 @@ from gateway.dns.nameservers import NameServer, name_servers
 from gateway.dns.observe import WITHHELD
 from gateway.dns.primaries import in_turn
 from gateway.dns.questions import ask_primary, make_query
-from gateway.dns.replies import Peer, signed_at
+from gateway.dns.replies import Peer, clock_ahead
 from gateway.dns.update import Delete, NameFree, RRsetPresent, send_update
 from gateway.dns.zones import Endpoint, Zone
 
@@ -109,7 +109,7 @@ async def _probe_primary(exchange: Exchange, zone: Zone, deadline: float) -> Zon
     peer, query = Peer.primary_of(zone), make_query(zone.apex, RdataType.SOA)
     try:
         reply = await ask_primary(exchange, zone, query, deadline)
-        skew = _skew(query, reply)
+        skew = clock_ahead(reply)
         if reply.rcode() in WITHHELD and await _takes_updates(exchange, zone, deadline):
             return ZoneHealth(True, f"The {peer} serves the zone, and tells nobody its SOA.", skew)
     except DnsFault as fault:
@@ -299,8 +299,3 @@ def _serves(reply: dns.message.Message, zone: Zone) -> bool:
     return bool(reply.flags & dns.flags.AA) and any(
         rrset.rdtype == RdataType.SOA and rrset.name == zone.apex for rrset in reply.answer
     )
-
-
-def _skew(query: dns.message.Message, reply: dns.message.Message) -> float | None:
-    ours, theirs = signed_at(query), signed_at(reply)
-    return None if ours is None or theirs is None else float(theirs - ours)

@@ -16,6 +16,8 @@ import dns.rrset
 import dns.tsig
 
 from gateway.dns.errors import ReplyInvalid, ReplyTruncated, ReplyUnsigned, TsigRejected
+from gateway.dns.reading import Reply, read_plain
+from gateway.dns.signing import Asked, clock
 from gateway.dns.zones import Endpoint, TsigKey, Zone
 
 _COMPLAINTS = {
@@ -64,39 +66,41 @@ def is_reply(request: dns.message.Message, wire: bytes) -> bool:
     return len(wire) >= 12 and wire[:2] == request.id.to_bytes(2, "big") and bool(wire[2] & 0x80)
 
 
-def read_reply(request: dns.message.Message, wire: bytes, peer: Peer) -> dns.message.Message:
-    """The reply, when it answers this request and is signed as the request was.
+def read_reply(asked: Asked, wire: bytes, peer: Peer) -> Reply:
+    """The reply, when it answers what was asked and is signed as that was.
 
     Raises: ReplyInvalid, ReplyUnsigned, ReplyTruncated, TsigRejected.
     """
+    request = asked.message
     if not is_reply(request, wire):
         raise ReplyInvalid(f"The {peer} sent something that is not a reply to the question.")
     if wire[2] & 0x02:
         raise ReplyTruncated(f"The {peer} cut its reply short.")
+    plain = read_plain(asked, wire, peer.key, clock()) if peer.key is not None else None
+    if plain is not None:
+        return plain
+    keyring = None if peer.key is None else peer.key.for_signing()
     try:
-        reply = dns.message.from_wire(
-            wire, keyring=request.keyring, request_mac=request.mac if request.keyring else b""
-        )
+        reply = dns.message.from_wire(wire, keyring=keyring, request_mac=asked.mac)
     except dns.tsig.PeerError:
-        raise _complaint(request, wire, peer) from None
+        raise _complaint(asked, wire, peer) from None
     except dns.tsig.BadTime:
-        raise _out_of_time(request, wire, peer) from None
+        raise _out_of_time(asked, wire, peer) from None
     except (dns.exception.DNSException, ValueError, NotImplementedError) as fault:
         raise _unsigned_or_broken(wire, peer, fault) from None
     if not request.is_response(reply):
         raise ReplyInvalid(f"The {peer} answered a different question.")
-    return reply
+    return Reply.of(reply, asked)
 
 
-def _out_of_time(request: dns.message.Message, wire: bytes, peer: Peer) -> ReplyInvalid:
+def _out_of_time(asked: Asked, wire: bytes, peer: Peer) -> ReplyInvalid:
     """Its time is looked at before its signature: it may be old, of another clock, or anybody's."""
-    ours = signed_at(request)
-    theirs = signed_at(dns.message.from_wire(wire, keyring=False, ignore_trailing=True))
-    if ours is None or theirs is None:
+    theirs = _time_in(dns.message.from_wire(wire, keyring=False, ignore_trailing=True))
+    if asked.at_seconds is None or theirs is None:
         return ReplyInvalid(f"The {peer} sent a reply that was signed at another time.")
     return ReplyInvalid(
-        f"The {peer} sent a reply whose time is {_apart(theirs - ours)} this machine's clock, more"
-        " than TSIG allows."
+        f"The {peer} sent a reply whose time is {_apart(theirs - asked.at_seconds)} this machine's"
+        " clock, more than TSIG allows."
     )
 
 
@@ -104,19 +108,28 @@ def _apart(seconds: int) -> str:
     return f"{abs(seconds)} s {'ahead of' if seconds > 0 else 'behind'}"
 
 
-def signed_at(message: dns.message.Message) -> int | None:
-    """When a message was signed, in seconds since the epoch, by its sender's clock."""
+def _time_in(message: dns.message.Message) -> int | None:
     return message.tsig[0].time_signed if message.tsig else None
 
 
-def _complaint(request: dns.message.Message, wire: bytes, peer: Peer) -> TsigRejected:
+def clock_ahead(reply: dns.message.Message) -> int | None:
+    """How many seconds later the server signed its reply, by its clock, than this machine asked.
+
+    None when one of them was not signed.
+    """
+    if not isinstance(reply, Reply) or reply.signed_at is None or reply.asked_at is None:
+        return None
+    return reply.signed_at - reply.asked_at
+
+
+def _complaint(asked: Asked, wire: bytes, peer: Peer) -> TsigRejected:
     """Such a reply is unsigned (but for BADTIME): it may stop us, never tell us anything."""
     reply = dns.message.from_wire(wire, keyring=False, ignore_trailing=True)
     tsig = cast("dns.rrset.RRset", reply.tsig)[0]  # there: the complaint was read out of it
     rcode = dns.rcode.Rcode.make(tsig.error)
     name = dns.rcode.to_text(rcode, tsig=True)
-    if rcode == dns.rcode.BADTIME and len(tsig.other) == 6 and request.tsig is not None:
-        ahead = int.from_bytes(tsig.other, "big") - request.tsig[0].time_signed
+    if rcode == dns.rcode.BADTIME and len(tsig.other) == 6 and asked.at_seconds is not None:
+        ahead = int.from_bytes(tsig.other, "big") - asked.at_seconds
         return TsigRejected(
             f"The {peer} answered {name}: its clock is {_apart(ahead)} this machine's.",
             rcode,

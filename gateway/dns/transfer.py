@@ -36,6 +36,7 @@ from gateway.dns.marker import Markers
 from gateway.dns.names import CHALLENGE_LABEL, to_text
 from gateway.dns.records import TXT, txt_text
 from gateway.dns.replies import Peer, read_reply
+from gateway.dns.signing import Asked
 from gateway.dns.transport import why_not_taken
 from gateway.dns.zones import Zone
 
@@ -190,14 +191,16 @@ class _Reading:
         except (dns.exception.DNSException, ValueError, NotImplementedError) as fault:
             if self._is_first:
                 # The same again by those rules that have words for everything.
-                read_reply(self.request, wire, self.peer)
+                read_reply(Asked.of(self.request), wire, self.peer)
             raise self._invalid(f"can't be believed ({type(fault).__name__})") from None
         if not self.request.is_response(message, xfr_continuation=not self._is_first):
             raise self._invalid("answers a different question")
         self._unsigned = 0 if message.had_tsig else self._unsigned + 1
         if self._unsigned > (0 if self._is_first else _MOST_UNSIGNED):
             if self._is_first:
-                read_reply(self.request, wire, self.peer)  # has words for an unsigned refusal
+                read_reply(
+                    Asked.of(self.request), wire, self.peer
+                )  # has words for an unsigned refusal
             raise self._invalid("is not signed")
         self._context, self._is_first = message.tsig_ctx, False
         rcode = message.rcode()

@@ -5,6 +5,7 @@ really holds a name because its suffix matches: a delegation may lie between (`o
 by the composition root. A TSIG secret never shows in a repr, so neither in a log nor a traceback.
 """
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -45,11 +46,25 @@ class TsigKey:
     name: str
     algorithm: str
     secret: bytes = field(repr=False)
+    owner: bytes = field(init=False, repr=False, compare=False)
+    """The name, and `algorithm_name` the algorithm's, as a signature has it (RFC 8945, 4.3.3)."""
+    algorithm_name: bytes = field(init=False, repr=False, compare=False)
+    hash_name: str = field(init=False, repr=False, compare=False)
+    """What `hashlib` calls it; its signatures have `mac_bytes`."""
+    mac_bytes: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        to_name(self.name)
+        name = to_name(self.name)
         if self.algorithm not in ALGORITHMS:
             raise ValueError(f"TSIG algorithm must be one of {', '.join(ALGORITHMS)}")
+        hash_name = self.algorithm.removeprefix("hmac-")
+        for part, value in (
+            ("owner", name.to_digestable()),
+            ("algorithm_name", to_name(self.algorithm).to_digestable()),
+            ("hash_name", hash_name),
+            ("mac_bytes", hashlib.new(hash_name, usedforsecurity=False).digest_size),
+        ):
+            object.__setattr__(self, part, value)  # frozen, and made once instead of each time
 
     def for_signing(self) -> dns.tsig.Key:
         """The key in dnspython's form."""

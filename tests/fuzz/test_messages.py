@@ -46,6 +46,7 @@ from gateway.dns.errors import DnsFault
 from gateway.dns.observe import judge
 from gateway.dns.proof import Mark, find_marks
 from gateway.dns.replies import Peer, read_reply
+from gateway.dns.signing import Asked
 from tests.fuzz.conftest import FUZZ
 from tests.fuzz.mutations import altered, damaged
 from tests.lab.certificates import LabAuthority
@@ -142,6 +143,7 @@ def replies() -> tuple[dns.message.Message, list[bytes]]:
 
 
 QUERY, WIRES = replies()
+ASKED = Asked(QUERY, QUERY.to_wire())
 UNSIGNED = Peer(ZONE.primary, ZONE.name)
 
 
@@ -199,7 +201,7 @@ def test_dns_reply_proves_nothing_or_is_refused(wire: bytes, keeps_id: bool) -> 
         wire = WIRES[0][:3] + wire[3:]
 
     def marks() -> tuple[Mark, ...]:
-        observed = judge(read_reply(QUERY, wire, UNSIGNED), NAME, ZONE)
+        observed = judge(read_reply(ASKED, wire, UNSIGNED), NAME, ZONE)
         return find_marks(observed, OWNER, MARKERS, [V4])
 
     assert refused(marks, DnsFault) or marks() == ()

@@ -4,9 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 
-import dns.message
 import dns.query
 import dns.rcode
 import dns.tsig
@@ -27,6 +25,7 @@ from tests.integration.dns.conftest import (
     Caller,
     marker_of,
     owner_of,
+    set_clock,
     soon,
     zone_at,
 )
@@ -64,7 +63,7 @@ async def test_clock_that_is_off(
 ) -> None:
     told = set()
     for clock in (lambda: time.time() + 3600, lambda: time.time() - 3600):
-        monkeypatch.setattr(dns.message, "time", SimpleNamespace(time=clock))
+        set_clock(monkeypatch, clock)
         outcome = await caller.publish(V4)
         health = await check_zone(Exchange(), zone, soon())
         assert not health.ok
@@ -79,8 +78,7 @@ async def test_clock_that_is_off_by_less_than_is_refused(
     monkeypatch: pytest.MonkeyPatch, zone: Zone, tells: Tells
 ) -> None:
     """A server that signs with the time it was asked at lets a clock look right that is not."""
-    ours = SimpleNamespace(time=lambda: time.time() + 100)
-    monkeypatch.setattr(dns.message, "time", ours)
+    set_clock(monkeypatch, lambda: time.time() + 100)
     health = await check_zone(Exchange(), zone, soon())
     assert health.ok
     skew = health.clock_skew_seconds

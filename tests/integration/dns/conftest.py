@@ -4,11 +4,14 @@ import asyncio
 import base64
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
+import dns.message
 import pytest
 
 from gateway.contract import DnsRecord
 from gateway.contract.names import AppId, ClientId, Hostname, ZoneName
+from gateway.dns import signing
 from gateway.dns.challenges import ChallengeTarget
 from gateway.dns.exchange import Exchange
 from gateway.dns.marker import MarkerKey, Markers
@@ -32,6 +35,12 @@ V6 = DnsRecord(type="AAAA", value="2001:db8::1", ttl=300)
 def soon() -> float:
     """The deadline of a call that starts now."""
     return asyncio.get_running_loop().time() + DEADLINE_SECONDS
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch, now: Callable[[], float]) -> None:
+    """Another clock for signatures on this side; the server's stays."""
+    for module in (dns.message, signing):
+        monkeypatch.setattr(module, "time", SimpleNamespace(time=now))
 
 
 def zone_at(

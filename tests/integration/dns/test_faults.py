@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import dns.message
 import dns.opcode
@@ -26,6 +25,7 @@ from tests.integration.dns.conftest import (
     caller_at,
     marker_of,
     owner_of,
+    set_clock,
     soon,
     zone_at,
 )
@@ -350,7 +350,7 @@ async def test_wrong_key_fails_and_says_which(
 async def test_clock_that_is_off_fails_and_says_by_how_much(
     monkeypatch: pytest.MonkeyPatch, caller: Caller, ours: int, words: str
 ) -> None:
-    monkeypatch.setattr(dns.message, "time", SimpleNamespace(time=lambda: time.time() + ours))
+    set_clock(monkeypatch, lambda: time.time() + ours)
     outcome = await caller.publish(V4)
     assert outcome.kind is FAILED
     assert "BADTIME" in outcome.detail

@@ -5,9 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
-import dns.message
 import pytest
 
 from gateway.dns.exchange import Exchange
@@ -20,7 +18,7 @@ from gateway.dns.health import (
     silent_servers,
 )
 from gateway.dns.zones import Endpoint, TsigKey, Zone
-from tests.integration.dns.conftest import soon, zone_at
+from tests.integration.dns.conftest import set_clock, soon, zone_at
 from tests.integration.dns.hand import Hand
 from tests.integration.dns.lone_bind import lone_bind
 from tests.lab.bind import BindPair
@@ -70,7 +68,7 @@ async def test_wrong_key_is_told_by_what_is_wrong_with_it(
 async def test_skewed_clock_is_measured(
     monkeypatch: pytest.MonkeyPatch, zone: Zone, ours: int
 ) -> None:
-    monkeypatch.setattr(dns.message, "time", SimpleNamespace(time=lambda: time.time() + ours))
+    set_clock(monkeypatch, lambda: time.time() + ours)
     health = await check_zone(Exchange(), zone, soon())
     assert health.ok == (abs(ours) < 300)
     assert health.trouble is (None if health.ok else Trouble.CLOCK)
@@ -88,7 +86,7 @@ async def test_clock_of_a_server_that_repeats_our_time_is_found_out_by_what_it_t
     skew_seconds: float | None,
     is_off: bool,
 ) -> None:
-    monkeypatch.setattr(dns.message, "time", SimpleNamespace(time=lambda: time.time() + ours))
+    set_clock(monkeypatch, lambda: time.time() + ours)
     health = await check_zone(Exchange(), zone_at(powerdns.primary, powerdns.tsig), soon())
     assert health.ok
     assert (health.clock_skew_seconds, health.is_clock_off) == (skew_seconds, is_off)

@@ -9,9 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
-import dns.message
 import pytest
 from dns.rcode import Rcode
 
@@ -21,7 +19,16 @@ from gateway.dns.exchange import Exchange, Limits
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.publisher import Publisher
 from gateway.dns.zones import TsigKey, Zone, Zones
-from tests.integration.dns.conftest import MARKERS, V4, Caller, caller_at, owner_of, soon, zone_at
+from tests.integration.dns.conftest import (
+    MARKERS,
+    V4,
+    Caller,
+    caller_at,
+    owner_of,
+    set_clock,
+    soon,
+    zone_at,
+)
 from tests.integration.dns.hand import Hand
 from tests.integration.dns.lines import answering, line, swallowing
 from tests.integration.dns.lone_bind import LoneBind, lone_bind
@@ -166,7 +173,7 @@ async def test_clock_that_is_off_is_told_of_challenges_as_well(
     monkeypatch: pytest.MonkeyPatch, hostname: str, zone: Zone, ours: int, words: str
 ) -> None:
     """The real BIND's BADTIME; it is our clock that is moved, as dnspython signs by it."""
-    monkeypatch.setattr(dns.message, "time", SimpleNamespace(time=lambda: time.time() + ours))
+    set_clock(monkeypatch, lambda: time.time() + ours)
     challenges = Challenges(Zones([zone]), Exchange(IMPATIENT))
     target = challenge_at(zone, hostname)
     for call in (

@@ -20,7 +20,8 @@ from gateway.dns.errors import (
     ReplyUnsigned,
     TsigRejected,
 )
-from gateway.dns.replies import Peer, read_reply, signed_at
+from gateway.dns.replies import Peer, read_reply
+from gateway.dns.signing import Asked
 from gateway.dns.zones import TsigKey
 from tests.unit.dns.building import NAME, ZONE
 
@@ -55,17 +56,16 @@ def answer(to: dns.message.Message, tsig_error: int = 0) -> dns.message.Message:
 @pytest.mark.parametrize("update", [False, True])
 def test_reply_with_the_requests_key_is_believed(update: bool) -> None:
     asked = request(update=update)
-    reply = read_reply(asked, answer(asked).to_wire(), PEER)
+    reply = read_reply(Asked.of(asked), answer(asked).to_wire(), PEER)
     assert reply.rcode() == Rcode.NOERROR
-    signed = signed_at(reply)
-    assert signed is not None
-    assert abs(signed - time.time()) < 300
+    assert reply.signed_at is not None
+    assert abs(reply.signed_at - time.time()) < 300
 
 
 def test_unsigned_reply_to_an_unsigned_query_is_believed() -> None:
     asked = request(signed=False)
-    reply = read_reply(asked, answer(asked).to_wire(), UNSIGNED_PEER)
-    assert signed_at(reply) is None
+    reply = read_reply(Asked.of(asked), answer(asked).to_wire(), UNSIGNED_PEER)
+    assert reply.signed_at is None
 
 
 def test_other_id_is_no_reply() -> None:
@@ -73,13 +73,13 @@ def test_other_id_is_no_reply() -> None:
     wire = bytearray(answer(asked).to_wire())
     wire[0] ^= 1
     with pytest.raises(ReplyInvalid, match="not a reply"):
-        read_reply(asked, bytes(wire), PEER)
+        read_reply(Asked.of(asked), bytes(wire), PEER)
 
 
 def test_the_request_sent_back_is_no_reply() -> None:
     asked = request()
     with pytest.raises(ReplyInvalid, match="not a reply"):
-        read_reply(asked, asked.to_wire(), PEER)
+        read_reply(Asked.of(asked), asked.to_wire(), PEER)
 
 
 def test_changed_byte_breaks_the_signature() -> None:
@@ -87,7 +87,7 @@ def test_changed_byte_breaks_the_signature() -> None:
     wire = bytearray(answer(asked).to_wire())
     wire[3] ^= Rcode.REFUSED
     with pytest.raises(ReplyInvalid, match="signature is wrong"):
-        read_reply(asked, bytes(wire), PEER)
+        read_reply(Asked.of(asked), bytes(wire), PEER)
 
 
 def test_signature_of_another_key_proves_nothing() -> None:
@@ -96,14 +96,14 @@ def test_signature_of_another_key_proves_nothing() -> None:
     reply.use_tsig(TsigKey("other", "hmac-sha256", b"x" * 32).for_signing())
     reply.request_mac = asked.mac or b""
     with pytest.raises(ReplyInvalid, match="BadKey"):
-        read_reply(asked, reply.to_wire(), PEER)
+        read_reply(Asked.of(asked), reply.to_wire(), PEER)
 
 
 def test_other_question_is_not_answered() -> None:
     asked = request(signed=False)
     other = dns.message.make_query("other.example.test", "ANY", id=asked.id)
     with pytest.raises(ReplyInvalid, match="different question"):
-        read_reply(asked, dns.message.make_response(other).to_wire(), UNSIGNED_PEER)
+        read_reply(Asked.of(asked), dns.message.make_response(other).to_wire(), UNSIGNED_PEER)
 
 
 @pytest.mark.parametrize("rcode", [Rcode.REFUSED, Rcode.NOTAUTH, Rcode.NOERROR])
@@ -113,7 +113,7 @@ def test_missing_signature_is_told_with_the_rcode(rcode: Rcode) -> None:
     reply.tsig, reply.want_tsig_sign = None, False
     reply.set_rcode(rcode)
     with pytest.raises(ReplyUnsigned, match=f"{rcode.name} without a signature") as caught:
-        read_reply(asked, reply.to_wire(), PEER)
+        read_reply(Asked.of(asked), reply.to_wire(), PEER)
     assert caught.value.rcode == rcode
 
 
@@ -122,7 +122,7 @@ def test_truncated_reply_is_told_before_its_signature() -> None:
     wire = bytearray(answer(asked).to_wire())
     wire[2] |= 0x02
     with pytest.raises(ReplyTruncated):
-        read_reply(asked, bytes(wire), PEER)
+        read_reply(Asked.of(asked), bytes(wire), PEER)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_servers_complaint_names_server_zone_key_and_error(error: Rcode, words: 
     asked = request()
     reply = answer(asked, tsig_error=error)
     with pytest.raises(TsigRejected, match=words) as caught:
-        read_reply(asked, reply.to_wire(), PEER)
+        read_reply(Asked.of(asked), reply.to_wire(), PEER)
     assert caught.value.rcode == error
     for word in ("192.0.2.53:53", "zone example.test", "key gateway"):
         assert word in caught.value.detail
@@ -154,14 +154,14 @@ def test_badtime_says_by_how_much_the_clocks_differ(ahead: int, words: str) -> N
         ZONE.key.for_signing(), tsig_error=Rcode.BADTIME, other_data=server_time.to_bytes(6, "big")
     )
     with pytest.raises(TsigRejected, match=words) as caught:
-        read_reply(asked, reply.to_wire(), PEER)
+        read_reply(Asked.of(asked), reply.to_wire(), PEER)
     assert caught.value.server_ahead_seconds == ahead
 
 
 def test_badtime_without_the_servers_time_is_still_told() -> None:
     asked = request()
     with pytest.raises(TsigRejected, match="BADTIME") as caught:
-        read_reply(asked, answer(asked, tsig_error=Rcode.BADTIME).to_wire(), PEER)
+        read_reply(Asked.of(asked), answer(asked, tsig_error=Rcode.BADTIME).to_wire(), PEER)
     assert caught.value.server_ahead_seconds is None
 
 
@@ -174,7 +174,7 @@ def test_reply_signed_at_another_time_is_told_with_how_far_off_it_is(
         changed.setattr(dns.message, "time", SimpleNamespace(time=lambda: time.time() + ahead))
         wire = answer(asked).to_wire()
     with pytest.raises(ReplyInvalid, match=rf"(999|1000|1001) s {words} this machine's clock"):
-        read_reply(asked, wire, PEER)
+        read_reply(Asked.of(asked), wire, PEER)
 
 
 @pytest.mark.parametrize("algorithm", ["hmac-sha256", "hmac-sha384", "hmac-sha512"])
@@ -188,7 +188,7 @@ def test_signature_that_was_cut_proves_nothing(algorithm: str, left: float) -> N
     asked.to_wire()
     reply = answer(asked)
     whole = reply.to_wire()
-    assert read_reply(asked, whole, peer).had_tsig
+    assert read_reply(Asked.of(asked), whole, peer).signed_at
     assert reply.tsig is not None
     mac = reply.tsig[0].mac
     cut = mac[: int(len(mac) * left)]
@@ -202,7 +202,7 @@ def test_signature_that_was_cut_proves_nothing(algorithm: str, left: float) -> N
     size = int.from_bytes(wire[size_at : size_at + 2], "big")
     wire[size_at : size_at + 2] = (size - gone).to_bytes(2, "big")
     with pytest.raises(ReplyInvalid, match="BadSignature"):
-        read_reply(asked, bytes(wire), peer)
+        read_reply(Asked.of(asked), bytes(wire), peer)
 
 
 def test_signature_of_a_shorter_algorithm_proves_nothing() -> None:
@@ -212,7 +212,7 @@ def test_signature_of_a_shorter_algorithm_proves_nothing() -> None:
     reply.use_tsig(dns.tsig.Key("gateway", ZONE.key.secret, dns.tsig.HMAC_SHA256_128))
     reply.request_mac = asked.mac or b""
     with pytest.raises(ReplyInvalid, match="BadAlgorithm"):
-        read_reply(asked, reply.to_wire(), PEER)
+        read_reply(Asked.of(asked), reply.to_wire(), PEER)
 
 
 @given(st.binary(max_size=200))
@@ -220,7 +220,7 @@ def test_any_bytes_are_only_a_fault(garbage: bytes) -> None:
     asked = request()
     header = asked.id.to_bytes(2, "big") + b"\x80"
     with pytest.raises(DnsFault):
-        read_reply(asked, header + garbage, PEER)
+        read_reply(Asked.of(asked), header + garbage, PEER)
 
 
 @given(st.data())
@@ -232,7 +232,7 @@ def test_damaged_reply_is_a_fault_or_says_the_same(data: st.DataObject) -> None:
     wire[position] ^= data.draw(st.integers(1, 255))
     cut = data.draw(st.integers(position + 1, len(wire)))
     try:
-        reply = read_reply(asked, bytes(wire[:cut]), PEER)
+        reply = read_reply(Asked.of(asked), bytes(wire[:cut]), PEER)
     except DnsFault:
         return
     # dnspython 2.9 looks at neither class nor TTL of the TSIG record, which say nothing.
