@@ -9,10 +9,10 @@ Called by the composition root, for `gateway explain`.
 """
 
 import dns.message
-import dns.update
 
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.replies import Peer
+from gateway.dns.update import Update
 
 
 class RehearsedExchange(Exchange):
@@ -22,6 +22,6 @@ class RehearsedExchange(Exchange):
         self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
     ) -> dns.message.Message:
         """Send `request` without what it would change."""
-        if isinstance(request, dns.update.UpdateMessage):
-            request.update.clear()
+        if isinstance(request, Update):
+            request = request.without_changes()
         return await super().ask(peer, request, over=over, deadline=deadline)

@@ -5,17 +5,20 @@ building the message, the choice of transport, and telling "refused", "not appli
 apart. Must not decide what to change (`plan`, `challenges`) nor try again (`settle`).
 """
 
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-import dns.exception
+import dns.message
 import dns.name
 import dns.rcode
 import dns.rdata
 import dns.rdatatype
 import dns.rrset
-import dns.update
+from dns.opcode import Opcode
 from dns.rcode import Rcode
+from dns.rdataclass import RdataClass
 from dns.rdatatype import RdataType
 
 from gateway.dns.errors import (
@@ -31,6 +34,7 @@ from gateway.dns.errors import (
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.names import to_text, upwards
 from gateway.dns.records import RRset
+from gateway.dns.rendering import Rendering
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone
 
@@ -39,6 +43,8 @@ UDP_MESSAGE_BYTES = 1200
 
 MESSAGE_BYTES = 65_535
 """What a message may have at all (RFC 7766)."""
+
+_HEADER: Final = struct.Struct("!HHHHHH")
 
 PREREQUISITE_RCODES = frozenset({Rcode.YXDOMAIN, Rcode.YXRRSET, Rcode.NXRRSET, Rcode.NXDOMAIN})
 
@@ -124,30 +130,65 @@ def uncut(name: dns.name.Name, apex: dns.name.Name) -> tuple[Prerequisite, ...]:
     return cuts + aliases
 
 
-def build_update(
-    zone: Zone, prerequisites: Iterable[Prerequisite], changes: Iterable[Change]
-) -> dns.update.UpdateMessage:
-    """One message: the server applies all changes when all prerequisites hold, else none."""
-    message = dns.update.UpdateMessage(zone.apex)
-    for prerequisite in prerequisites:
-        match prerequisite:
-            case NameFree(name):
-                message.absent(name)
-            case NameInUse(name):
-                message.present(name)
-            case RRsetAbsent(name, rdtype):
-                message.absent(name, rdtype)
-            case RRsetPresent(name, rdtype):
-                message.present(name, rdtype)
-            case RRsetIs(name, rrset):
-                message.present(name, *rrset.rdatas)
-    for change in changes:
-        match change:
-            case Add(name, ttl, rdata):
-                message.add(name, ttl, rdata)
-            case Delete(name, rdata):
-                message.delete(name, rdata)
-    return message
+class Update(dns.message.Message):
+    """One message: the server applies all changes when all prerequisites hold, else none.
+
+    Of dnspython's sections it has the zone only; `to_wire` renders the others.
+    """
+
+    def __init__(
+        self, apex: dns.name.Name, prerequisites: Iterable[Prerequisite], changes: Iterable[Change]
+    ) -> None:
+        super().__init__()
+        self.set_opcode(Opcode.UPDATE)
+        self.sections[0].append(dns.rrset.RRset(apex, RdataClass.IN, RdataType.SOA))
+        self.prerequisites = tuple(prerequisites)
+        self.changes = tuple(changes)
+
+    def without_changes(self) -> "Update":
+        """What has its prerequisites judged, and writes nothing (RFC 2136, 3.2 and 3.4)."""
+        return Update(self.sections[0][0].name, self.prerequisites, ())
+
+    def to_wire(self, *_: object, **__: object) -> bytes:
+        """The message without a signature; rendered once. It may be longer than one can be sent."""
+        if self.wire is None:
+            stated = [record for each in self.prerequisites for record in _stated(each)]
+            changed = [_changed(each) for each in self.changes]
+            counts = (1, len(stated), len(changed), 0)
+            rendering = Rendering(_HEADER.pack(self.id, self.flags, *counts))
+            rendering.add_question(self.sections[0][0].name, RdataType.SOA, RdataClass.IN)
+            for record in (*stated, *changed):
+                rendering.add_record(*record)
+            self.wire = rendering.to_wire()
+        return self.wire
+
+
+_Record = tuple[dns.name.Name, RdataType, RdataClass, int, bytes]
+"""Name, type, class, TTL and data, as they are rendered."""
+
+
+def _stated(prerequisite: Prerequisite) -> tuple[_Record, ...]:
+    match prerequisite:
+        case NameFree(name):
+            return ((name, RdataType.ANY, RdataClass.NONE, 0, b""),)
+        case NameInUse(name):
+            return ((name, RdataType.ANY, RdataClass.ANY, 0, b""),)
+        case RRsetAbsent(name, rdtype):
+            return ((name, rdtype, RdataClass.NONE, 0, b""),)
+        case RRsetPresent(name, rdtype):
+            return ((name, rdtype, RdataClass.ANY, 0, b""),)
+        case RRsetIs(name, rrset):
+            data = (rdata.to_wire() or b"" for rdata in rrset.rdatas)
+            return tuple((name, rrset.rdtype, RdataClass.IN, 0, each) for each in data)
+
+
+def _changed(change: Change) -> _Record:
+    data = change.rdata.to_wire() or b""
+    match change:
+        case Add(name, ttl, rdata):
+            return name, rdata.rdtype, RdataClass.IN, ttl, data
+        case Delete(name, rdata):
+            return name, rdata.rdtype, RdataClass.NONE, 0, data
 
 
 async def send_update(
@@ -168,9 +209,9 @@ async def send_update(
     ReplyInvalid, ServerFailed, ServerRefused, TsigRejected when there is nothing to make known;
     NameTooFull.
     """
-    message = build_update(zone, prerequisites, changes)
+    message = Update(zone.apex, prerequisites, changes)
     # As it was meant: a rehearsal sends it without its changes.
-    changed = tuple(message.update)
+    changed = message.changes
     peer = Peer.primary_of(zone)
     try:
         reply = await _ask(exchange, peer, message, prefer, deadline)
@@ -180,7 +221,7 @@ async def send_update(
             raise OutcomeUnknown(fault.detail) from fault
         raise
     rcode = reply.rcode()
-    if rcode == Rcode.NOERROR or (rcode in PREREQUISITE_RCODES and message.prerequisite):
+    if rcode == Rcode.NOERROR or (rcode in PREREQUISITE_RCODES and message.prerequisites):
         return rcode
     why = _WHY.get(rcode, "")
     detail = f"The {peer} answered {dns.rcode.to_text(rcode)} to the update{why}."
@@ -192,12 +233,11 @@ async def send_update(
     raise ServerRefused(detail, rcode)
 
 
-def _refusal(detail: str, changes: Iterable[dns.rrset.RRset]) -> str:
+def _refusal(detail: str, changes: Sequence[Change]) -> str:
     """With what the key wanted to change: servers have rules by name and type, and tell nothing."""
-    rrsets = list(changes)
-    types = ", ".join(dict.fromkeys(dns.rdatatype.to_text(rrset.rdtype) for rrset in rrsets))
+    types = ", ".join(dict.fromkeys(dns.rdatatype.to_text(each.rdata.rdtype) for each in changes))
     return (
-        f"{detail.removesuffix('.')} of {types} at {to_text(rrsets[0].name)}: see what it permits"
+        f"{detail.removesuffix('.')} of {types} at {to_text(changes[0].name)}: see what it permits"
         " the key (BIND: update-policy or allow-update, and allow-query)."
     )
 
@@ -205,11 +245,11 @@ def _refusal(detail: str, changes: Iterable[dns.rrset.RRset]) -> str:
 async def _ask(
     exchange: Exchange,
     peer: Peer,
-    message: dns.update.UpdateMessage,
+    message: Update,
     prefer: Over,
     deadline: float,
 ) -> dns.message.Message:
-    size = _signature_bytes(peer) + _bytes(message)
+    size = _signature_bytes(peer) + len(message.to_wire())
     if size > MESSAGE_BYTES:
         raise NameTooFull(
             f"What lies at the name is too much to be stated in one message to the {peer}."
@@ -221,13 +261,6 @@ async def _ask(
         return await exchange.ask(peer, message, over=prefer, deadline=deadline)
     except Unreachable:
         return await exchange.ask(peer, message, over=other, deadline=deadline)
-
-
-def _bytes(message: dns.update.UpdateMessage) -> int:
-    try:
-        return len(message.to_wire())
-    except dns.exception.TooBig:
-        return MESSAGE_BYTES + 1
 
 
 def _signature_bytes(peer: Peer) -> int:

@@ -15,6 +15,7 @@ from dns.rcode import Rcode
 
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.replies import Peer
+from gateway.dns.update import Update
 from gateway.dns.zones import Endpoint
 from tests.lab.bind import Tsig
 from tests.lab.ports import LOOPBACK, free_port
@@ -41,8 +42,8 @@ class Meddling(Exchange):
     async def ask(
         self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
     ) -> dns.message.Message:
-        is_update = request.opcode() == _UPDATE
-        if is_update and request.sections[2]:
+        is_update = isinstance(request, Update)
+        if isinstance(request, Update) and request.changes:
             self.updates += 1
             self._meddle(self.updates)
         self.asked.append(f"{over.value} {'update' if is_update else 'query'}")

@@ -2,7 +2,6 @@
 
 import dns.message
 import dns.rrset
-import dns.update
 import pytest
 from dns.rcode import Rcode
 from dns.rdatatype import RdataType
@@ -12,6 +11,7 @@ from gateway.dns.exchange import Exchange, Over
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.pinning import PINS
 from gateway.dns.replies import Peer
+from gateway.dns.update import Update
 from gateway.dns.zones import Zone
 from tests.integration.dns.conftest import V4, V6, Caller, marker_of
 from tests.integration.dns.hand import Hand
@@ -107,10 +107,10 @@ class RefusingUpdates(Exchange):
         self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
     ) -> dns.message.Message:
         self.messages += 1
-        if isinstance(request, dns.update.UpdateMessage):
-            request.update.clear()
+        if isinstance(request, Update):
+            request = request.without_changes()
         reply = await super().ask(peer, request, over=over, deadline=deadline)
-        if isinstance(request, dns.update.UpdateMessage):
+        if isinstance(request, Update):
             reply.set_rcode(Rcode.NXRRSET)
         elif request.question[0].rdtype == RdataType.SOA and self._real:
             self._real -= 1
@@ -131,9 +131,7 @@ class AskingSoa(Exchange):
         self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
     ) -> dns.message.Message:
         reply = await super().ask(peer, request, over=over, deadline=deadline)
-        if request.question[0].rdtype == RdataType.SOA and not isinstance(
-            request, dns.update.UpdateMessage
-        ):
+        if request.question[0].rdtype == RdataType.SOA and not isinstance(request, Update):
             reply.set_rcode(self._rcode)
             if self._serial is not None:
                 other = reply.answer[0][0].replace(serial=self._serial)

@@ -24,6 +24,7 @@ from gateway.dns.exchange import Exchange, Over
 from gateway.dns.owner import Owner
 from gateway.dns.publisher import Publisher
 from gateway.dns.replies import Peer
+from gateway.dns.update import Update
 from gateway.dns.zones import Zones
 from gateway.holdings.certificates import Certificates
 from gateway.holdings.hold import Holds
@@ -79,7 +80,7 @@ class SeamedExchange(Exchange):
     async def ask(
         self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
     ) -> dns.message.Message:
-        changes = request.opcode() == dns.opcode.UPDATE and bool(request.sections[2])
+        changes = isinstance(request, Update) and bool(request.changes)
         await self.before.reach()
         if changes:
             await self.before_update.reach()

@@ -5,7 +5,7 @@ import pytest
 from dns.rdatatype import RdataType
 
 from gateway.dns.signing import Asked, sign
-from gateway.dns.update import Add, NameFree, build_update
+from gateway.dns.update import Add, NameFree, Update
 from gateway.dns.zones import TsigKey
 from tests.unit.dns.building import NAME, ZONE, rdata
 from tests.unit.dns.signed import KEYS, NAMED_BELOW_THE_ZONE, by_dnspython, query, update
@@ -41,7 +41,7 @@ def test_time_and_fudge_are_those_that_were_told() -> None:
 
 
 def test_message_is_signed_anew_each_time() -> None:
-    message = build_update(ZONE, (NameFree(NAME),), (Add(NAME, 300, rdata("A", "192.0.2.1")),))
+    message = Update(ZONE.apex, (NameFree(NAME),), (Add(NAME, 300, rdata("A", "192.0.2.1")),))
     first, second = (sign(message, ZONE.key, 300, NOW + later) for later in (0, 1))
     assert first.mac != second.mac
     assert second.wire == by_dnspython(message, ZONE.key, NOW + 1)
