@@ -5,6 +5,7 @@ name to its zone's apex. Must not judge hostnames: that is the contract's. Used 
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 import dns.exception
@@ -14,6 +15,7 @@ CHALLENGE_LABEL: Final = "_acme-challenge"
 """The label before a hostname that makes the name of its challenge record (RFC 8555, 8.4)."""
 
 
+@lru_cache(1024)
 def to_name(text: str) -> dns.name.Name:
     """An absolute name from text with or without a trailing dot.
 

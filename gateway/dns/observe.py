@@ -270,8 +270,10 @@ def _is_withheld(reply: dns.message.Message, name: dns.name.Name) -> bool:
 
 def _may_be_one_of_several(reply: dns.message.Message, name: dns.name.Name) -> bool:
     """Is it one RRset and no word on its zone? Knot answers ANY with one of them over TCP too."""
+    if reply.authority:
+        return False
     found = _rrsets_at(name, reply.answer)
-    return len(found) == 1 and found[0].rdtype != CNAME and not reply.authority
+    return len(found) == 1 and found[0].rdtype != CNAME
 
 
 def _merged(first: Observation, second: Observation) -> Observation:

@@ -7,6 +7,7 @@ them. Must not decide or send anything. Used by all of `dns`.
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import dns.name
 import dns.rdata
@@ -37,9 +38,13 @@ class RRset:
     @classmethod
     def of(cls, rdtype: RdataType, ttl: int, rdatas: Iterable[dns.rdata.Rdata]) -> "RRset":
         """From records in any order: a server rotates them."""
-        return cls(rdtype, ttl, tuple(sorted(set(rdatas), key=lambda rdata: rdata.to_digestable())))
+        distinct = tuple(rdatas)
+        if len(distinct) > 1:
+            distinct = tuple(sorted(set(distinct), key=lambda rdata: rdata.to_digestable()))
+        return cls(rdtype, ttl, distinct)
 
 
+@lru_cache(1024)
 def address_rdata(type_: str, value: str) -> dns.rdata.Rdata:
     """An A or AAAA record's data from the contract's canonical text."""
     packed = ipaddress.ip_address(value).packed

@@ -1,9 +1,9 @@
 """Writes DNS messages as bytes, with names shortened by pointers (RFC 1035, 4.1.4).
 
-For UPDATEs, of whose many records most have no data: dnspython makes an RRset of each and renders
-that, 0.2 ms for a replacement; this takes 0.04 ms and gives the same bytes. Names within data are
-written whole, which every server must take (RFC 3597). Must not know what a record means. Called by
-`update`.
+dnspython makes an RRset of each record and renders that, which takes 0.2 ms for the UPDATE of a
+replacement; this takes 0.03 ms and gives the same bytes. Names within data are written whole, which
+every server must take (RFC 3597). Must not know what a record means. Called by `update` and
+`questions`.
 """
 
 import struct
