@@ -7,11 +7,13 @@ tells the same over TCP. Must not read messages: whether a datagram is the answe
 Why not `dns.asyncquery` (dnspython 2.9): its UDP sockets are not connected, so a closed port is
 noticed only when the time is over, and the first datagram that can't be trusted ends the wait, so
 anybody who guesses the port can end it; its time limits follow the wall clock, which may jump. A
-connected socket hears of a closed port at once, and the kernel drops what comes from elsewhere.
+connected socket hears of a closed port at once, and the kernel drops what comes from elsewhere. Nor
+is it asyncio's datagram endpoint: that costs 0.09 ms more a message.
 """
 
 import asyncio
 import errno
+import socket
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -21,6 +23,9 @@ _Answer = TypeVar("_Answer")
 _NO_ROUTE = frozenset(
     {errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT}
 )
+
+
+_MOST_BYTES = 65_535
 
 
 class TransportFault(Exception):
@@ -55,42 +60,39 @@ async def over_udp(
     `accept` returns None to wait for another. `until` is a loop time.
     Raises: NotTaken, NoFile, NotAnswered, and whatever `accept` raises.
     """
-    mailbox = _Mailbox()
+    loop = asyncio.get_running_loop()
     try:
-        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
-            lambda: mailbox, remote_addr=(address.host, address.port)
-        )
+        connected = _connected(address)
     except OSError as error:
         raise why_not_taken(error) from error
+    with connected:
+        try:
+            async with asyncio.timeout_at(until):
+                await loop.sock_sendall(connected, message)
+                while True:
+                    answer = accept(await loop.sock_recv(connected, _MOST_BYTES))
+                    if answer is not None:
+                        return answer
+        except TimeoutError:
+            raise NotAnswered("gave no answer over UDP in time") from None
+        except OSError as error:
+            raise why_not_taken(error) from error
+
+
+def _connected(address: Endpoint) -> socket.socket:
+    """A UDP socket that hears that server only. The address is a literal: nothing is looked up."""
+    found = socket.getaddrinfo(
+        address.host, address.port, type=socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST
+    )
+    family, kind, protocol, _, sockaddr = found[0]
+    connected = socket.socket(family, kind, protocol)
     try:
-        transport.sendto(message)
-        async with asyncio.timeout_at(until):
-            while True:
-                arrived = await mailbox.arrivals.get()
-                if isinstance(arrived, OSError):
-                    raise why_not_taken(arrived) from arrived
-                answer = accept(arrived)
-                if answer is not None:
-                    return answer
-    except TimeoutError:
-        raise NotAnswered("gave no answer over UDP in time") from None
-    finally:
-        transport.close()
-
-
-class _Mailbox(asyncio.DatagramProtocol):
-    """Keeps what arrives, datagrams and errors, in order."""
-
-    def __init__(self) -> None:
-        self.arrivals: asyncio.Queue[bytes | OSError] = asyncio.Queue()
-
-    def datagram_received(self, data: bytes, addr: object) -> None:
-        """Called by the loop."""
-        self.arrivals.put_nowait(data)
-
-    def error_received(self, exc: Exception) -> None:
-        """Called by the loop, with an OSError: the port is closed, the network is down."""
-        self.arrivals.put_nowait(exc if isinstance(exc, OSError) else OSError(str(exc)))
+        connected.setblocking(False)
+        connected.connect(sockaddr)
+    except OSError:
+        connected.close()
+        raise
+    return connected
 
 
 def why_not_taken(error: OSError) -> TransportFault:

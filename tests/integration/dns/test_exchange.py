@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import socket
 from collections.abc import Callable
 
 import dns.message
@@ -118,14 +119,12 @@ async def test_process_without_files_left_calls_no_server_silent(
 ) -> None:
     """A fake: no test may use up what all of them open."""
 
-    async def refuse(*_: object, **__: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    loop = asyncio.get_running_loop()
     exchange, query = Exchange(), make_query(to_name("example.test"), TXT)
     with monkeypatch.context() as patched:
-        patched.setattr(loop, "create_connection", refuse)
-        patched.setattr(loop, "create_datagram_endpoint", refuse)
+        patched.setattr(socket, "socket", refuse)
         with pytest.raises(OutOfFiles, match="as many files open as it may"):
             await exchange.ask(Peer.primary_of(zone), query, over=over, deadline=soon())
     assert not exchange.is_silent(zone.primary)
