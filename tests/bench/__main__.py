@@ -9,15 +9,19 @@ Called by: `scripts/bench`.
 import argparse
 import json
 import sys
+from pathlib import Path
+from typing import Any
 
-from tests.bench import calls, pages, soak
-from tests.bench.reporting import calls_table, pages_table, soak_table
+from tests.bench import calls, pages, plots, rows, soak
+from tests.bench.paces import tell
+from tests.bench.reporting import calls_table, compared_table, pages_table, soak_table
 from tests.bench.stock import MOST_HOLDINGS
 from tests.lab.ending import AskedToEnd, end_on_signals
 from tests.lab.process import LabFault
 
 _MOST_MINUTES = 120.0
 _FEWEST_HOLDINGS = 100
+_ALL = "all"
 
 
 def main() -> int:
@@ -31,6 +35,8 @@ def main() -> int:
         elif options.bench == "page":
             report = pages.measure(pages.Options(options.holdings, options.loads))
             table = pages_table(report)
+        elif options.bench in rows.ROWS or options.bench == _ALL:
+            report, table = _compare(options)
         else:
             report = calls.measure(
                 calls.Options(
@@ -51,10 +57,31 @@ def main() -> int:
     return 1 if report["faults"] else 0
 
 
+def _compare(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """The report of one row or of all, and the table; curves are drawn if they are to be."""
+    if options.bench == _ALL:
+        report = rows.run_all(options.rounds, is_smoke=options.smoke)
+        reports = report["reports"]
+    else:
+        report = rows.run(options.bench, options.rounds, options.size, is_smoke=options.smoke)
+        reports = [report]
+    for each in reports if options.plots is not None else ():
+        _draw(each, options.plots)
+    return report, "\n\n".join(map(compared_table, reports))
+
+
+def _draw(report: dict[str, Any], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for curve in report.get("curves", ()):
+        file = folder / f"{report['bench']}-{curve['name']}.svg"
+        file.write_text(plots.draw(curve))
+        tell(f"drawn: {file}")
+
+
 def _read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
-        description="Measure one gateway of a lab of its own (real Redis, BIND, Pebble), on "
+        description="Measure gateways in labs of their own (real Redis, BIND, Pebble), on "
         "loopback; print a table and one JSON line; fail when there is something to object to.",
     )
     benches = parser.add_subparsers(dest="bench", required=True)
@@ -75,7 +102,28 @@ def _read_options() -> argparse.Namespace:
         bench.add_argument(
             "--holdings", type=_whole(_FEWEST_HOLDINGS, MOST_HOLDINGS), default=holdings
         )
+    for name, row in rows.ROWS.items():
+        one = benches.add_parser(name, help=row.tells)
+        _add_row(one, row.tells, f"{row.rounds}")
+        one.add_argument(
+            f"--{row.counted}",
+            dest="size",
+            # A smoke has as few as it works with.
+            type=_whole(row.smoke_size, row.most),
+            help=f"{row.size:,} unless told",
+        )
+    every = benches.add_parser(_ALL, help="all of those that have a reference, one after the other")
+    _add_row(every, f"in this order: {', '.join(rows.ROWS)}", "as each has them")
     return parser.parse_args()
+
+
+def _add_row(parser: argparse.ArgumentParser, tells: str, rounds: str) -> None:
+    parser.description = f"Measure {tells}."
+    parser.add_argument("--smoke", action="store_true", help="only to see that it works")
+    parser.add_argument("--rounds", type=_whole(1, 100), help=f"{rounds} unless told")
+    parser.add_argument(
+        "--plots", type=Path, metavar="FOLDER", help="draws its curves there, as SVG"
+    )
 
 
 class _between:  # noqa: N801 (read as a function)

@@ -19,6 +19,29 @@ def machine(loads: Sequence[float]) -> dict[str, object]:
     }
 
 
+def machine_now() -> dict[str, object]:
+    """The same, with how busy it is now."""
+    return machine([os.getloadavg()[0]])
+
+
+def compared_table(report: dict[str, Any]) -> str:
+    """One line for each thing that was compared, then what is to be said to it."""
+    rows = [("work", "product", "reference", "ratio", "goal", "reached", "unit", "against")]
+    for row in report["rows"]:
+        reached = {None: "", True: "yes", False: "no"}[row["reached"]]
+        shown = [_figure(row[name]) for name in ("product", "reference", "ratio")]
+        said = (row["goal"] or "", reached, row["unit"], row["against"] or "")
+        rows.append((row["work"], *shown, *said))
+    lines = [f"{report['bench']}:", _table(rows), *(f"note: {note}" for note in report["notes"])]
+    return "\n".join([*lines, *(f"fault: {fault}" for fault in report["faults"])])
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
 def soak_table(report: dict[str, Any]) -> str:
     """One line for each kind of call, then what was watched, then the verdict."""
     rows = [("call", "count", "p50 ms", "p95 ms", "p99 ms", "max ms", "failed")]

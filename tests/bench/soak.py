@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tests.bench.gateways import loaded_environ
 from tests.bench.judging import Sample, faults_of, rises
 from tests.bench.lanes import Ground
 from tests.bench.load import Callers, Plan, calling
@@ -22,7 +23,7 @@ from tests.bench.tally import Tally, latency_of, latency_of_all
 from tests.bench.watching import look_at
 from tests.lab.gateway import GatewayProcess, running_gateway
 from tests.lab.lab import Lab, LabOptions, running_lab
-from tests.lab.ports import LOOPBACK, free_port
+from tests.lab.ports import free_port
 
 MIX = {
     "get ready": 455,
@@ -122,15 +123,7 @@ def loaded_gateway(lab: Lab) -> Iterator[tuple[GatewayProcess, int]]:
     has ended: a minute's pause would leave too few of them in a quarter of a run to judge by.
     """
     metrics_port = free_port()
-    environ = {
-        "GATEWAY_METRICS__LISTEN": f"{LOOPBACK}:{metrics_port}",
-        "GATEWAY_METRICS__CENSUS_SECONDS": "1",
-        "GATEWAY_LOG__FORMAT": "json",
-        "GATEWAY_LIMITS__CALLS_PER_MINUTE": "1000000",
-        "GATEWAY_LIMITS__UNAUTHENTICATED_PER_MINUTE": "1000000",
-        "GATEWAY_LIMITS__UNAUTHENTICATED_PER_SECOND": "1000000",
-        "GATEWAY_LIMITS__CONCURRENT_CALLS_PER_CREDENTIAL": "64",
-    }
+    environ = {**loaded_environ(metrics_port), "GATEWAY_METRICS__CENSUS_SECONDS": "1"}
     with running_gateway(lab.config, environ=environ) as gateway:
         yield gateway, metrics_port
 

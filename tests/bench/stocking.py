@@ -63,8 +63,7 @@ def stock_up(lab: Lab, stock: Stock, url: str, *, renewals: int, within_seconds:
     `renewals` of them come due within that time.
     """
     began = time.monotonic()
-    admin = Caller(url, lab.config.admin_token)
-    tokens = tuple(_provision(admin, client) for client in range(stock.clients))
+    tokens = provision_clients(url, lab.config.admin_token, stock)
     keyring = load_keyring(lab.config.config_file.with_name("keyring"))
     with Redis.from_url(lab.redis.url, decode_responses=True) as redis:
         before = _memory(redis)
@@ -75,6 +74,12 @@ def stock_up(lab: Lab, stock: Stock, url: str, *, renewals: int, within_seconds:
         redis_bytes = _memory(redis) - before
     fill_zones(lab.bind, stock, _markers(keyring))
     return Stocked(stock, tokens, time.monotonic() - began, redis_bytes)
+
+
+def provision_clients(url: str, admin_token: str, stock: Stock) -> tuple[str, ...]:
+    """Make the clients of a stock, without a holding; their tokens by number."""
+    admin = Caller(url, admin_token)
+    return tuple(_provision(admin, client) for client in range(stock.clients))
 
 
 def count_renewed(lab: Lab, stock: Stock, renewals: int) -> int:

@@ -1,7 +1,7 @@
 """One kept HTTP connection to the gateway, as lean as it gets.
 
 The callers share two cores with what they measure, so they must cost little: a client library takes
-longer for a call than the gateway does. Must not: know what is called. Called by `lanes`;
+longer for a call than the gateway does. Must not: know what is called. Called by `lanes`, `bursts`;
 `tests.faults.floodrun` uses its halves.
 """
 
@@ -24,6 +24,13 @@ class Wire:
     async def post(self, body: bytes) -> tuple[int, bytes]:
         """Send one body; the status and the body of the answer.
 
+        Raises: as `send`.
+        """
+        return await self.send(request_bytes(body))
+
+    async def send(self, request: bytes) -> tuple[int, bytes]:
+        """Send one whole request; the status and the body of the answer.
+
         Raises: OSError (TimeoutError is one), EOFError when the connection ends.
         """
         async with asyncio.timeout(_ANSWER_LIMIT_SECONDS):
@@ -31,7 +38,7 @@ class Wire:
                 self._streams = await asyncio.open_connection(LOOPBACK, self._port)
             reader, writer = self._streams
             try:
-                writer.write(request_bytes(body))
+                writer.write(request)
                 head, answer = await read_answer(reader)
             except BaseException:
                 self.close()

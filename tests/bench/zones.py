@@ -1,7 +1,7 @@
 """Puts the records of a stock into the lab's zones, each with the owner marker that proves it.
 
-By updates as large as a message may be, signed with the gateway's key. Must not: look at what is
-there; the zones are the lab's own and new. Called by `stocking`.
+By updates as large as a message may be, signed with the gateway's key. The zones are the
+lab's own and new, so what is there is not looked at before. Called by `stocking`, `syncs`.
 """
 
 import socket
@@ -12,6 +12,8 @@ import dns.query
 import dns.rcode
 import dns.rdatatype
 import dns.update
+import dns.xfr
+import dns.zone
 
 from gateway.contract.names import AppId, ClientId, Hostname
 from gateway.dns.marker import Markers
@@ -45,6 +47,23 @@ def fill_zones(bind: BindPair, stock: Stock, markers: Markers) -> None:
                     _add(update, stock, number, markers)
                 _send(bind, connection, update)
         _await_secondary(bind, stock.hostname(numbers[-1]))
+
+
+def published(bind: BindPair) -> dict[str, tuple[tuple[str, ...], int]]:
+    """What the primary has at each name with an address: the addresses, and how many TXT values."""
+    host, port = bind.primary
+    seen = {}
+    for zone in bind.zones:
+        transfer = dns.zone.Zone(zone)
+        question, _ = dns.xfr.make_query(transfer, keyring=bind.tsig.key())
+        dns.query.inbound_xfr(host, transfer, question, port=port, lifetime=_LIMIT_SECONDS)
+        for name in transfer:
+            values = transfer.get_rdataset(name, dns.rdatatype.A)
+            if values is not None:
+                markers = transfer.get_rdataset(name, dns.rdatatype.TXT) or ()
+                hostname = name.derelativize(transfer.origin).to_text(omit_final_dot=True)
+                seen[hostname] = (tuple(each.address for each in values), len(markers))
+    return seen
 
 
 def owner_of(stock: Stock, number: int) -> Owner:

@@ -1,9 +1,9 @@
-"""Starts a Redis Cluster of three primaries, and moves its slots while it serves.
+"""Starts a Redis Cluster of three primaries or more, and moves its slots while it serves.
 
 Responsible for: the nodes as processes of their own, a Cluster that is whole when it is started,
 nodes that join and take slots over, by `redis-cli --cluster` as an operator does it.
 Must not: look into what is stored.
-Called by: fault tests.
+Called by: fault tests, `scripts/bench cluster`.
 """
 
 from pathlib import Path
@@ -14,14 +14,19 @@ from tests.lab.redis import RedisProcess, ask_redis, run_redis_cli, start_redis
 
 SLOTS = 16384
 _NODES = 3
+_NODE_TIMEOUT_MS = 1_500
 _RESHARDING_LIMIT_SECONDS = 60.0
 
 
 class RedisCluster:
-    """A running Cluster; `url` names the first node alone, the others are found."""
+    """A running Cluster; `url` names the first node alone, the others are found.
 
-    def __init__(self, folder: Path) -> None:
+    A node that is silent for `node_timeout_ms` is taken for dead by the others.
+    """
+
+    def __init__(self, folder: Path, node_timeout_ms: int = _NODE_TIMEOUT_MS) -> None:
         self._folder = folder
+        self._node_timeout_ms = node_timeout_ms
         self.nodes: list[RedisProcess] = []
 
     @property
@@ -40,7 +45,8 @@ class RedisCluster:
         """Start a node that belongs to no Cluster yet."""
         folder = self._folder / f"node-{len(self.nodes) + 1}"
         folder.mkdir(mode=0o700, parents=True)
-        options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1500"]
+        options = ["--cluster-enabled", "yes", "--cluster-node-timeout"]
+        options += [str(self._node_timeout_ms)]
         # Redis's own choice is the port and 10000, which somebody else may have.
         options += ["--cluster-port", str(free_port())]
         node = start_redis(folder, *options)
@@ -105,14 +111,16 @@ class RedisCluster:
         return f"{LOOPBACK}:{node.port}"
 
 
-def start_redis_cluster(folder: Path) -> RedisCluster:
-    """Start a Cluster with its data below `folder`.
+def start_redis_cluster(
+    folder: Path, nodes: int = _NODES, *, node_timeout_ms: int = _NODE_TIMEOUT_MS
+) -> RedisCluster:
+    """Start a Cluster of so many primaries with its data below `folder`.
 
     Raises: LabFault. Nothing is left running then.
     """
-    cluster = RedisCluster(folder)
+    cluster = RedisCluster(folder, node_timeout_ms)
     try:
-        for _ in range(_NODES):
+        for _ in range(nodes):
             cluster.start_node()
         cluster.unite()
     except BaseException:

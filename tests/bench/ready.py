@@ -1,0 +1,117 @@
+"""Getting a certificate that is ready: one gateway and two, beside a minimal Starlette endpoint.
+
+Responsible for the same 32 connections on each, one after the other; the endpoint runs in one
+uvicorn process and reads the same Redis. Called by `rows`.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.bench import bodies, reference_app, wrk
+from tests.bench.bursts import Burst, Load, keep_up
+from tests.bench.comparing import alternate, at_least, at_most, compared
+from tests.bench.gateways import serving
+from tests.bench.paces import Pace, tell
+from tests.bench.stock import Stock
+from tests.bench.stocking import stock_up
+from tests.bench.watching import cpu_seconds
+from tests.lab.lab import Lab, LabOptions, running_lab
+from tests.lab.ports import LOOPBACK, free_port, refuses_connections
+from tests.lab.process import Process
+
+CONNECTIONS = 32
+_SECONDS = 8.0
+_WARM_SECONDS = 2.0
+_ROOT = Path(__file__).parents[2]
+_READY = b'"status":"ready"'
+_ENDPOINT = "Starlette, two GETs, AES-GCM, 6 KB"
+
+
+@dataclass(frozen=True)
+class _Server:
+    """What answers, and the processes whose time it takes."""
+
+    burst: Burst
+    pids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    load: Load
+    cpu_ms: float
+
+
+def measure(pace: Pace) -> dict[str, Any]:
+    """All rounds; `pace.size` holdings."""
+    with (
+        running_lab(LabOptions(gateways=0)) as lab,
+        serving(lab.config, 2) as gateways,
+        _endpoint(lab) as endpoint,
+    ):
+        stock = Stock(pace.size)
+        stocked = stock_up(lab, stock, gateways[0].url, renewals=0, within_seconds=1)
+        requests = [bodies.get(stock, stocked.tokens, number) for number in range(pace.size)]
+        ports = tuple(gateway.port for gateway in gateways)
+        pids = tuple(gateway.pid for gateway in gateways)
+        one = _Server(Burst(ports[:1], requests, _READY), pids[:1])
+        two = _Server(Burst(ports, requests, _READY), pids)
+        for server in (one, two, endpoint):
+            keep_up(server.burst, pace.seconds(_WARM_SECONDS), CONNECTIONS)
+        tell("one gateway, and the endpoint")
+        seconds = pace.seconds(_SECONDS)
+        beside = alternate(
+            pace.rounds, lambda: _load(one, seconds), lambda: _load(endpoint, seconds)
+        )
+        tell("two gateways, and one")
+        scaled = alternate(pace.rounds, lambda: _load(two, seconds), lambda: _load(one, seconds))
+    failed = sum(seen.load.failed for pair in (*beside, *scaled) for seen in pair)
+    return {
+        "rows": _rows(beside, scaled),
+        "notes": [] if wrk.is_there() else ["wrk is not installed: the bench's own callers"],
+        "faults": [f"{failed} answers were not as they should be"] if failed else [],
+    }
+
+
+def _rows(
+    beside: list[tuple[_Seen, _Seen]], scaled: list[tuple[_Seen, _Seen]]
+) -> list[dict[str, Any]]:
+    rates = [(one.load.per_second, two.load.per_second) for one, two in beside]
+    p99 = [(one.load.p99_ms, two.load.p99_ms) for one, two in beside]
+    cpu = [(one.cpu_ms, two.cpu_ms) for one, two in beside]
+    more = [(two.load.per_second, one.load.per_second) for two, one in scaled]
+    return [
+        compared("get ready", "calls/s", _ENDPOINT, rates, at_least(1.5)),
+        compared("get ready, p99", "ms", _ENDPOINT, p99, at_most(1.0)),
+        compared("get ready, CPU of a call", "ms", _ENDPOINT, cpu, None),
+        # The load takes its part of the same two cores.
+        compared("get ready, two processes", "calls/s", "one process", more, at_least(1.6)),
+    ]
+
+
+def _load(server: _Server, seconds: float) -> _Seen:
+    before = sum(map(cpu_seconds, server.pids))
+    load = keep_up(server.burst, seconds, CONNECTIONS)
+    spent = sum(map(cpu_seconds, server.pids)) - before
+    # The kernel counts in hundredths of a second: nothing, at times, of a short run.
+    return _Seen(load, max(spent, 0.01) * 1000 / max(load.right, 1))
+
+
+@contextmanager
+def _endpoint(lab: Lab) -> Iterator[_Server]:
+    port = free_port()
+    command = [sys.executable, "-m", "uvicorn", "--factory", "tests.bench.reference_app:app"]
+    command += ["--host", LOOPBACK, "--port", str(port), "--no-access-log"]
+    path = os.pathsep.join([str(_ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+    environ = {**reference_app.stock(lab.redis.url), "PYTHONPATH": path.rstrip(os.pathsep)}
+    process = Process("reference", command, lab.folder, environ)
+    process.start(lambda: not refuses_connections(port))
+    try:
+        request = b"GET / HTTP/1.1\r\nHost: lab\r\n\r\n"
+        yield _Server(Burst((port,), [request], reference_app.PROOF), (process.pid,))
+    finally:
+        process.stop()

@@ -1,0 +1,174 @@
+"""Publishing records through the API, beside a dnspython loop and nsupdate at the same BIND.
+
+Responsible for three kinds of sync (nothing to change, new hostnames 64 at once, another address),
+and for reading the zones afterwards: each name has the address it should have, and one marker.
+Called by `rows`.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import dns.message
+import dns.query
+import dns.rcode
+import dns.rdatatype
+
+from tests.bench import bodies
+from tests.bench.bursts import Burst, Load, keep_up, send_each
+from tests.bench.comparing import alternate, at_least, compared
+from tests.bench.gateways import serving
+from tests.bench.nsupdate import Change, apply_each
+from tests.bench.paces import Pace, tell
+from tests.bench.stock import Stock, address, other_address, suffix, zone_of
+from tests.bench.stocking import Stocked, stock_up
+from tests.bench.zones import published
+from tests.lab.bind import BindPair
+from tests.lab.lab import Lab, LabOptions, running_lab
+from tests.lab.process import LabFault
+
+CONNECTIONS = 8
+AT_ONCE = 64
+_SECONDS = 8.0
+_LIMIT_SECONDS = 10.0
+_DNSPYTHON = "dnspython, one signed exchange in a loop"
+_NSUPDATE = "nsupdate, one message each"
+
+
+def measure(pace: Pace) -> dict[str, Any]:
+    """All rounds; `pace.size` holdings, and as many new hostnames in each."""
+    with running_lab(LabOptions(gateways=0)) as lab, serving(lab.config) as (gateway,):
+        stock = Stock(pace.size)
+        stocked = stock_up(lab, stock, gateway.url, renewals=0, within_seconds=1)
+        bench = _Bench(lab, stocked, gateway.port, pace)
+        tell("nothing to change")
+        same = alternate(pace.rounds, bench.unchanged, bench.exchanges)
+        tell(f"new hostnames, {AT_ONCE} at once")
+        new = alternate(pace.rounds, bench.create, bench.nsupdate_create)
+        tell("other addresses")
+        other = alternate(pace.rounds, bench.replace, bench.nsupdate_replace)
+        tell("reading the zones")
+        faults = bench.faults()
+    return {
+        "rows": [
+            compared("sync unchanged", "calls/s", _DNSPYTHON, same, at_least(1.0)),
+            compared(f"sync new, {AT_ONCE} at once", "names/s", _NSUPDATE, new, at_least(1.5)),
+            compared("sync replace", "names/s", _NSUPDATE, other, at_least(1.0)),
+        ],
+        "notes": [],
+        "faults": faults,
+    }
+
+
+class _Bench:
+    """Both sides, and what they have published."""
+
+    def __init__(self, lab: Lab, stocked: Stocked, port: int, pace: Pace) -> None:
+        self._bind = lab.bind
+        self._stocked = stocked
+        self._stock = stocked.stock
+        self._port = port
+        self._pace = pace
+        self._failed = 0
+        self._turns = 0
+        self._ours = {self._stock.hostname(each): address(each) for each in self._numbers}
+        self._theirs: dict[str, str] = {}
+
+    @property
+    def _numbers(self) -> range:
+        return range(self._stock.holdings)
+
+    def unchanged(self) -> float:
+        requests = [
+            bodies.sync(self._stock, self._stocked.tokens, number, address(number))
+            for number in self._numbers
+        ]
+        burst = Burst((self._port,), requests, b'"managed-unchanged"')
+        return self._judged(keep_up(burst, self._pace.seconds(_SECONDS), CONNECTIONS))
+
+    def exchanges(self) -> float:
+        """How many signed queries a second dnspython asks, one after the other."""
+        names = [self._stock.hostname(number) for number in self._numbers]
+        return exchanges_per_second(self._bind, names, self._pace.seconds(_SECONDS))
+
+    def create(self) -> float:
+        self._turns += 1
+        clients = self._stock.clients
+        requests = []
+        for number in self._numbers:
+            client = number % clients
+            hostname = f"new{self._turns}-{number}.{suffix(client)}"
+            self._ours[hostname] = address(number)
+            requests.append(
+                bodies.sync_hostname(self._stocked.tokens, client, hostname, address(number))
+            )
+        burst = Burst((self._port,), requests, b'"managed-created"')
+        return self._judged(send_each(burst, AT_ONCE))
+
+    def replace(self) -> float:
+        self._turns += 1
+        requests = []
+        for number in self._numbers:
+            value = other_address(self._turns * self._stock.holdings + number)
+            self._ours[self._stock.hostname(number)] = value
+            requests.append(bodies.sync(self._stock, self._stocked.tokens, number, value))
+        burst = Burst((self._port,), requests, b'"managed-updated"')
+        return self._judged(send_each(burst, CONNECTIONS))
+
+    def nsupdate_create(self) -> float:
+        self._turns += 1
+        changes = [
+            Change(f"theirs{self._turns}-{number}", address(number)) for number in self._numbers
+        ]
+        return self._nsupdate(changes)
+
+    def nsupdate_replace(self) -> float:
+        self._turns += 1
+        before = list(self._theirs.items())[: self._stock.holdings]
+        changes = [
+            Change(
+                name.partition(".")[0],
+                other_address(self._turns * self._stock.holdings + number),
+                before=value,
+            )
+            for number, (name, value) in enumerate(before)
+        ]
+        return self._nsupdate(changes)
+
+    def faults(self) -> list[str]:
+        """What the zones have that they should not, or have not."""
+        faults = [f"{self._failed} calls were not answered as they should be"] * bool(self._failed)
+        seen = published(self._bind)
+        for whose, names in (("product", self._ours), ("reference", self._theirs)):
+            wrong = [name for name, value in names.items() if seen.get(name) != ((value,), 1)]
+            if wrong:
+                faults.append(f"{len(wrong)} of the {whose}'s names are not as told: {wrong[0]}")
+        return faults
+
+    def _nsupdate(self, changes: Sequence[Change]) -> float:
+        zone = zone_of(0)
+        seconds = apply_each(self._bind, zone, changes)
+        self._theirs.update({f"{each.label}.{zone}": each.value for each in changes})
+        return len(changes) / seconds
+
+    def _judged(self, load: Load) -> float:
+        self._failed += load.failed
+        return load.per_second
+
+
+def exchanges_per_second(bind: BindPair, names: Sequence[str], seconds: float) -> float:
+    """Ask for all that is at a name, signed, over a connection of its own, again and again.
+
+    Raises: LabFault when the server refuses.
+    """
+    host, port = bind.primary
+    key = bind.tsig.key()
+    count, began = 0, time.monotonic()
+    while (elapsed := time.monotonic() - began) < seconds:
+        question = dns.message.make_query(names[count % len(names)], dns.rdatatype.ANY)
+        question.use_tsig(key)
+        answer = dns.query.tcp(question, host, _LIMIT_SECONDS, port)
+        if answer.rcode() != dns.rcode.NOERROR or not answer.answer:
+            raise LabFault(f"the primary does not know {names[count % len(names)]}")
+        count += 1
+    return count / elapsed

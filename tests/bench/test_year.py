@@ -1,0 +1,69 @@
+"""The simulated year: its referee, and what is seen when the product's rules are not kept."""
+
+import asyncio
+import dataclasses
+
+from gateway.certificates.budget import Budget
+from tests.bench.referee import Referee
+from tests.bench.simulation import DAY_MS, LIFETIME_MS, Outcome, Scenario, Simulation
+
+HOUR_MS = 3_600_000
+FEW = Scenario(40, days=70, new_a_day=1, imported=60, import_day=5, outage_day=20, recall_day=50)
+
+
+def passed(scenario: Scenario, budget: Budget | None = None) -> Outcome:
+    return asyncio.run(Simulation(scenario, 1, budget or Budget()).run())
+
+
+def test_a_year_by_the_rules_crosses_no_limit_and_lets_nothing_expire() -> None:
+    outcome = passed(FEW)
+    assert (outcome.referee.refused, outcome.expired, outcome.still_waiting) == ({}, 0, 0)
+    assert len(outcome.new_waits_ms) == FEW.days
+    # Ten more than a domain may have in a week come later.
+    assert len(outcome.import_waits_ms) == FEW.imported
+    assert max(outcome.import_waits_ms) > DAY_MS
+    # All of them once at the least, and those that were recalled once more.
+    assert outcome.issued_in_hour.total() > FEW.certificates * 2
+
+
+def test_a_budget_without_a_figure_for_domains_is_seen_to_cross_the_limit() -> None:
+    outcome = passed(FEW, Budget(certificates_per_domain_per_week=0))
+    assert outcome.referee.refused == {"domain": FEW.imported - 50}
+
+
+def test_hostnames_that_cannot_be_validated_for_too_long_are_seen_to_expire() -> None:
+    outcome = passed(
+        dataclasses.replace(
+            FEW, certificates=5, imported=0, broken_share=1.0, broken_ms=LIFETIME_MS
+        )
+    )
+    assert outcome.expired > 0
+    assert outcome.referee.refused == {}
+
+
+def test_the_referee_refuses_one_more_than_a_limit_until_one_has_come_back() -> None:
+    referee = Referee()
+    for _ in range(5):
+        referee.order("a.example", "example", 0, is_exempt=False)
+    assert referee.refused == {}
+    referee.order("a.example", "example", 0, is_exempt=False)
+    assert referee.refused == {"host": 1}
+    referee.order("a.example", "example", 34 * HOUR_MS, is_exempt=False)
+    assert referee.refused == {"host": 1}
+
+
+def test_a_renewal_that_names_what_it_replaces_is_not_counted() -> None:
+    referee = Referee()
+    for _ in range(100):
+        referee.order("a.example", "example", 0, is_exempt=True)
+    assert referee.refused == {}
+
+
+def test_the_referee_refuses_an_order_after_five_failed_validations_in_an_hour() -> None:
+    referee = Referee()
+    for _ in range(5):
+        referee.failed("a.example", 0)
+    referee.order("a.example", "example", 0, is_exempt=True)
+    assert referee.refused == {"failures": 1}
+    referee.order("a.example", "example", 13 * 60_000, is_exempt=True)
+    assert referee.refused == {"failures": 1}

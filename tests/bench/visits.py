@@ -1,0 +1,59 @@
+"""One caller that comes again: errand after errand, one at a time, and the median of each kind.
+
+Unlike the callers of `load` it remembers over rounds what it has changed, so rounds may take turns.
+Called by `growth`, `cluster`.
+"""
+
+import asyncio
+import statistics
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from tests.bench.lanes import Ground, Lane
+from tests.bench.tally import Tally
+
+
+class Visitor:
+    """A lane with an event loop of its own; a context manager that closes both."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.seen = Tally()
+        self._runner = asyncio.Runner()
+        self._lane = Lane(ground, 0, 1, "visitor")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        del kind, error, traceback
+        self._lane.close()
+        self._runner.close()
+
+    def medians_ms(self, errands: Sequence[str], seconds: float) -> dict[str, float]:
+        """Run all errands in turns, for that long; the median of each kind of call."""
+        self._lane.tally = tally = Tally()
+        self._runner.run(self._call(errands, time.monotonic() + seconds))
+        self.seen.add(tally)
+        return {kind: statistics.median(took) * 1000 for kind, took in tally.seconds.items()}
+
+    def faults(self) -> list[str]:
+        """What was not answered as it should be."""
+        if not self.seen.all_failed:
+            return []
+        return [f"{self.seen.all_failed} calls failed: {self.seen.failures[0]}"]
+
+    async def _call(self, errands: Sequence[str], end: float) -> None:
+        while True:
+            for errand in errands:
+                await self._lane.errands[errand]()
+            if time.monotonic() >= end:
+                break
+        # Until its next turn the gateway would have closed a connection that nobody uses.
+        self._lane.close()
