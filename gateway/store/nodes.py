@@ -1,8 +1,9 @@
 """One Redis server: its connections, and several commands on one of them.
 
-Responsible for the time limits of a connection and for how many there are. Must not: know which
-keys lie here, or try again elsewhere; `store.routing` does. Called by `store.topology` and
-`store.routing`.
+Responsible for the time limits of a connection, for how many there are, and for what goes together
+with others on one line (`store.lines`): the short commands that calls are made of. All else has a
+connection of its own for as long as it takes. Must not: know which keys lie here, or try again
+elsewhere; `store.routing` does. Called by `store.topology` and `store.routing`.
 
 Two things of redis-py (8.1) are left out. Its BlockingConnectionPool lets a caller that has just
 come take a connection from those who wait, who then run into their time limit while Redis is well:
@@ -14,6 +15,7 @@ bounds each exchange, so that time limits and cancellations from outside hold.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 import redis.asyncio as aioredis
@@ -27,10 +29,12 @@ from redis.exceptions import (
 )
 
 from gateway import measures, tracing
+from gateway.ending import end
 from gateway.store.faults import UNREACHABLE, judged
+from gateway.store.lines import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
 
     from gateway.store.places import Address
 
@@ -40,6 +44,12 @@ MAX_CONNECTIONS: Final = 64
 
 Command = tuple[str | int | float, ...]
 """A command as Redis knows it, its words one by one."""
+
+_SHARING: Final = frozenset({"EVAL", "EVALSHA", "HGETALL", "HMGET", "MGET", "SET"})
+"""What holds nothing up, and is answered shortly."""
+
+_MOST_SHARING: Final = 4
+"""More commands at once than these would have others wait for their answers."""
 
 
 class Node:
@@ -54,6 +64,11 @@ class Node:
         self.is_left = False
         """Whether no key lies here any more: who still waits for a connection asks elsewhere."""
 
+        self._line: Line | None = None
+        self._lines: list[Line] = []
+        """The line, and former ones on which somebody still waits."""
+
+        self._opening: asyncio.Task[None] | None = None
         self._places = asyncio.Semaphore(MAX_CONNECTIONS)
         self._client = aioredis.Redis.from_url(
             url,
@@ -71,26 +86,90 @@ class Node:
         host, port = self.address
         return f"{host}:{port}" if port else host
 
+    @property
+    def has_line(self) -> bool:
+        """Whether what may share the line goes out at once."""
+        return self._line is not None and self._line.is_open
+
     async def exchange(self, commands: Sequence[Command]) -> list[Any]:
         """Send commands on one connection; what each came to, a refusal as an exception.
 
         Raises one of `faults.UNREACHABLE` when the server does not answer.
         """
+        if may_share(commands):
+            return await self._timed(commands, self._share(commands))
         async with self._places:
             if self.is_left:
-                raise RedisConnectionError(f"{self} is no primary any more")
-            began, fault = measures.moment(), ""
-            try:
-                async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
-                    return await self._exchange(commands)
-            except UNREACHABLE as error:
-                fault = _kind_of(error)
-                measures.redis_failed(fault)
-                raise
-            finally:
-                command, seconds = str(commands[0][0]), measures.moment() - began
-                measures.redis_asked(command, seconds)
-                tracing.redis_asked(command, len(commands), self.address, seconds, fault)
+                raise self._left()
+            return await self._timed(commands, self._exchange_alone(commands))
+
+    async def _timed(
+        self, commands: Sequence[Command], answering: Coroutine[None, None, list[Any]]
+    ) -> list[Any]:
+        began, fault = measures.moment(), ""
+        try:
+            return await answering
+        except UNREACHABLE as error:
+            fault = _kind_of(error)
+            measures.redis_failed(fault)
+            raise
+        finally:
+            command, seconds = str(commands[0][0]), measures.moment() - began
+            measures.redis_asked(command, seconds)
+            tracing.redis_asked(command, len(commands), self.address, seconds, fault)
+
+    async def _share(self, commands: Sequence[Command]) -> list[Any]:
+        """Send commands together with those of others."""
+        line, answers = self._line, None
+        if line is not None and line.is_open:
+            # One that has died meanwhile is no reason to fail.
+            with contextlib.suppress(RedisConnectionError):
+                answers = await line.exchange(commands)
+        if answers is None:
+            async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
+                line = await self._open_line()
+                answers = await line.exchange(commands)
+        return [
+            _in_pairs(answer) if command[0] == "HGETALL" and type(answer) is list else answer
+            for command, answer in zip(commands, answers, strict=True)
+        ]
+
+    async def _open_line(self) -> Line:
+        """The line, opened where there is none; who comes at the same time waits for the same."""
+        while self._line is None or not self._line.is_open:
+            if self.is_left:
+                raise self._left()
+            if self._opening is None:
+                self._opening = asyncio.create_task(self._connect_line())
+                self._opening.add_done_callback(self._opened)
+            opening = self._opening
+            # Not awaited itself: who gives up must not end it for the others.
+            await asyncio.wait({opening})
+            opening.result()
+        return self._line
+
+    async def _connect_line(self) -> None:
+        connection = self._client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
+        try:
+            async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
+                await connection.connect()
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+        self._line = Line(connection, COMMAND_TIMEOUT_SECONDS)
+        self._lines = [line for line in self._lines if not line.has_ended] + [self._line]
+
+    def _opened(self, opening: asyncio.Task[None]) -> None:
+        self._opening = None
+        if not opening.cancelled():
+            opening.exception()  # whoever waited knows
+
+    def _left(self) -> RedisConnectionError:
+        return RedisConnectionError(f"{self} is no primary any more")
+
+    async def _exchange_alone(self, commands: Sequence[Command]) -> list[Any]:
+        async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
+            return await self._exchange(commands)
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         if len(commands) == 1:
@@ -114,13 +193,30 @@ class Node:
         return answer
 
     async def hang_up(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the connections that nobody uses, and the line once nobody waits on it."""
+        if self._line is not None:
+            self._line.part()
         await self._client.connection_pool.disconnect(inuse_connections=False)
 
     async def close(self) -> None:
         """Close every connection. May be repeated."""
+        if self._opening is not None:
+            await end(self._opening)
+        for line in self._lines:
+            await line.close()
         await self._client.aclose()
         await self._client.connection_pool.disconnect()
+
+
+def may_share(commands: Sequence[Command]) -> bool:
+    """Whether commands go together with those of others: they hold nothing up."""
+    return len(commands) <= _MOST_SHARING and all(each[0] in _SHARING for each in commands)
+
+
+def _in_pairs(answer: Sequence[str]) -> dict[str, str]:
+    """A hash, which RESP2 lists in pairs, as redis-py gives it on the connections of its own."""
+    words = iter(answer)
+    return dict(zip(words, words, strict=True))
 
 
 def _as_bytes(command: Command) -> Sequence[Any]:

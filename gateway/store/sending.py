@@ -140,11 +140,10 @@ class Sender:
     ) -> Any:
         send = self._write if waits else self._read
         rest = (len(keys), *keys, *arguments)
-        async with self._router.time_limit():
-            try:
-                return await send(keys[0], ("EVALSHA", script.digest, *rest))
-            except _ScriptMissing:  # a Redis that has just started, or become the primary
-                return await send(keys[0], ("EVAL", script.text, *rest))
+        try:
+            return await send(keys[0], ("EVALSHA", script.digest, *rest))
+        except _ScriptMissing:  # a Redis that has just started, or become the primary
+            return await send(keys[0], ("EVAL", script.text, *rest))
 
     async def _write(self, key: str, command: Command) -> Any:
         if self._replicas == 0:
