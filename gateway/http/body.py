@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from starlette.requests import ClientDisconnect
-
 from gateway.contract import MAX_BODY_BYTES, EnvelopeInvalid
 
 if TYPE_CHECKING:
@@ -15,8 +13,12 @@ if TYPE_CHECKING:
 BODY_BOUND_SECONDS: Final = 10.0
 
 
-async def read_body(request: Request) -> bytes:
-    """The whole body of a JSON request.
+class _Gone(Exception):
+    """Nobody is there any more to send the rest."""
+
+
+async def read_body(request: Request, within_seconds: float | None = None) -> bytes:
+    """The whole body of a JSON request; `BODY_BOUND_SECONDS` unless it has less time.
 
     Raises:
         EnvelopeInvalid: not JSON content (415), larger than `MAX_BODY_BYTES` (413), or too slow or
@@ -28,9 +30,9 @@ async def read_body(request: Request) -> bytes:
     if _is_larger_than_allowed(request.headers.get("content-length", "")):
         raise _too_large()
     try:
-        async with asyncio.timeout(BODY_BOUND_SECONDS):
+        async with asyncio.timeout(within_seconds or BODY_BOUND_SECONDS):
             return await _collect(request)
-    except (TimeoutError, ClientDisconnect):
+    except (TimeoutError, _Gone):
         raise EnvelopeInvalid("The body did not arrive in time.", 408) from None
 
 
@@ -42,12 +44,17 @@ def _is_larger_than_allowed(content_length: str) -> bool:
 
 
 async def _collect(request: Request) -> bytes:
-    chunks, size = [], 0
-    async for chunk in request.stream():
+    chunks, size, is_whole = [], 0, False
+    while not is_whole:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        chunk = message.get("body", b"")
         size += len(chunk)
         if size > MAX_BODY_BYTES:
             raise _too_large()
         chunks.append(chunk)
+        is_whole = not message.get("more_body", False)
     return b"".join(chunks)
 
 

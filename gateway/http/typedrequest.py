@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import structlog
-from starlette.responses import Response
+from starlette.requests import Request
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from gateway import measures, tracing
@@ -35,7 +35,7 @@ from gateway.store.documents import Contended
 if TYPE_CHECKING:
     from typing import Any
 
-    from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
 
     from gateway.http.entrance import Entrance
 
@@ -58,25 +58,34 @@ class Answers(Protocol):
         """The `response` object of a call; raises `CallError`."""
 
 
+class _Answer(NamedTuple):
+    """What goes back, but for its headers."""
+
+    http_status: int
+    body: bytes
+
+
 class TypedRequestEndpoint:
-    """The endpoint, as a plain function from request to response."""
+    """The endpoint, an ASGI application by itself."""
 
     def __init__(self, calls: Answers, entrance: Entrance) -> None:
         self._calls = calls
         self._entrance = entrance
 
-    async def __call__(self, request: Request) -> Response:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
         began, request_id = measures.moment(), secrets.token_hex(8)
+        request = Request(scope, receive)
         clear_contextvars()
         remote = self._entrance.remote_of(request)
         bind_contextvars(request_id=request_id, remote=remote)
         with tracing.call(request.headers, request_id, remote) as span:
-            return await self._respond(request, request_id, remote, began, span)
+            answer = await self._respond(request, remote, began, span)
+        await _send(send, answer, request_id)
 
     async def _respond(
-        self, request: Request, request_id: str, remote: str, began: float, span: tracing.Span
-    ) -> Response:
+        self, request: Request, remote: str, began: float, span: tracing.Span
+    ) -> _Answer:
         voucher: str | None = None
         envelope: RequestEnvelope | None = None
         digest: str | None = None
@@ -95,15 +104,12 @@ class TypedRequestEndpoint:
         self._entrance.note(remote, voucher, digest, refusal)
         seconds = measures.moment() - began
         _tell_end(envelope, response, refusal, seconds, span)
-        return _render(envelope, response, refusal, request_id)
+        return _render(envelope, response, refusal)
 
     async def _body(self, request: Request, remote: str) -> bytes:
         bound = SHUT_OUT_BODY_SECONDS if self._entrance.is_shut_out(remote) else None
         try:
-            async with asyncio.timeout(bound):
-                return await _body_of(request)
-        except TimeoutError:
-            raise EnvelopeInvalid("The body did not arrive in time.", 408) from None
+            return await _body_of(request, bound)
         except EnvelopeInvalid as fault:
             if fault.http_status not in _CUT_SHORT:
                 await self._entrance.demand_calm(remote, b"")
@@ -131,10 +137,10 @@ class TypedRequestEndpoint:
             raise Internal(incident_id) from error
 
 
-async def _body_of(request: Request) -> bytes:
+async def _body_of(request: Request, within_seconds: float | None) -> bytes:
     if request.method != "POST":
         raise EnvelopeInvalid("The method must be POST.", 405)
-    return await read_body(request)
+    return await read_body(request, within_seconds)
 
 
 def _tell_end(
@@ -168,18 +174,26 @@ def _render(
     envelope: RequestEnvelope | None,
     response: dict[str, Any] | None,
     error: CallError | None,
-    request_id: str,
-) -> Response:
+) -> _Answer:
     body = render_response(
         None if envelope is None else envelope.method,
         None if envelope is None else envelope.correlation_id,
         response,
         error,
     )
-    status = 200 if error is None else error.http_status
-    headers = {REQUEST_ID_HEADER: request_id}
-    if status == 405:
-        headers["Allow"] = "POST"
-    if status in _CUT_SHORT:
-        headers["Connection"] = "close"
-    return Response(body, status, headers, "application/json")
+    return _Answer(200 if error is None else error.http_status, body)
+
+
+async def _send(send: Send, answer: _Answer, request_id: str) -> None:
+    headers = [
+        (REQUEST_ID_HEADER.encode(), request_id.encode()),
+        (b"Content-Length", b"%d" % len(answer.body)),
+        (b"Content-Type", b"application/json"),
+    ]
+    if answer.http_status == 405:
+        headers.append((b"Allow", b"POST"))
+    if answer.http_status in _CUT_SHORT:
+        headers.append((b"Connection", b"close"))
+    start = {"type": "http.response.start", "status": answer.http_status, "headers": headers}
+    await send(start)
+    await send({"type": "http.response.body", "body": answer.body})
