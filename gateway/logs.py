@@ -5,6 +5,9 @@ of others in them: it can neither begin a line nor steer a terminal, in either f
 be logged (tokens, keys, TSIG secrets) is kept out where lines are written, not filtered here; and
 libraries that would log whole requests at debug level are held at warning.
 
+The gateway's own lines do not go through the standard library's records and formatters, as those of
+libraries do: that took twice as long, an eighth of a call's processor time.
+
 Called by the command line, `set_level` by whatever changes the level of a running process.
 """
 
@@ -21,6 +24,8 @@ from gateway import tracing
 from gateway.printable import printable
 
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 _HELD_AT_WARNING: Final = ("acme", "asyncio", "httpcore", "httpx", "urllib3", "uvicorn")
@@ -40,19 +45,16 @@ def configure_logging(level: str, form: str) -> None:
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+    handler = logging.StreamHandler(sys.stderr)
+    lines = _Lines(handler)
     structlog.configure(
-        # Judged by the standard library's levels at each line: a logger is kept once it was used,
+        # Judged by the standard library's level at each line: a logger is kept once it was used,
         # and the level may change after that.
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
+        processors=[structlog.stdlib.filter_by_level, *shared, *_rendering(form)],
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        logger_factory=lambda *_: lines,
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
@@ -72,6 +74,28 @@ def set_level(level: str) -> None:
     logging.getLogger().setLevel(threshold)
     for name in _HELD_AT_WARNING:
         logging.getLogger(name).setLevel(max(threshold, logging.WARNING))
+
+
+class _Lines:
+    """Writes lines that are rendered, beside those that a handler writes; for structlog."""
+
+    disabled = False
+
+    def __init__(self, handler: logging.StreamHandler[TextIO]) -> None:
+        self._handler = handler
+        self.debug = self.info = self.warning = self.error = self.critical = self._write
+        self.getEffectiveLevel = logging.getLogger().getEffectiveLevel
+
+    def _write(self, line: str) -> None:
+        handler = self._handler
+        handler.acquire()
+        try:
+            handler.stream.write(line + handler.terminator)
+            handler.flush()
+        except (OSError, ValueError):  # nobody reads it any more; there is nowhere to say so
+            pass
+        finally:
+            handler.release()
 
 
 def _with_trace_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
