@@ -10,6 +10,7 @@ by the listener's `admission`, once for each connection.
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ UNKNOWN: Final = "unknown"
 HEADER: Final = "x-forwarded-for"
 SCHEME_HEADER: Final = "x-forwarded-proto"
 
+_REMEMBERED: Final = 4_096
+"""Of how many texts and addresses what was made of them is kept: most calls come from a few."""
+
 _MOST_HOPS: Final = 16
 _LONGEST_ENTRY: Final = 64
 _IPV6_SUBSCRIBER_PREFIX: Final = 64
@@ -36,6 +40,8 @@ def remote_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Netw
     `peer` is the socket's, `forwarded` the values of all `X-Forwarded-For` headers in their order.
     An IPv4 address that is written as an IPv6 one is the IPv4 address.
     """
+    if not forwarded:
+        return _alone(peer)
     found = None if peer is None else _address(peer)
     if found is None:
         return UNKNOWN
@@ -63,6 +69,13 @@ def is_told_encrypted(
     return forwarded_scheme[-1].rpartition(",")[2].strip().lower() == "https"
 
 
+@lru_cache(_REMEMBERED)
+def _alone(peer: str | None) -> str:
+    found = None if peer is None else _address(peer)
+    return UNKNOWN if found is None else str(found)
+
+
+@lru_cache(_REMEMBERED)
 def subscriber_of(remote: str) -> str:
     """What a limit for each address counts as one: an IPv4 address, or an IPv6 network of 64 bits.
 
@@ -89,6 +102,7 @@ def _is_trusted(address: Address, trusted: Sequence[Network]) -> bool:
     return any(address in network for network in trusted)
 
 
+@lru_cache(_REMEMBERED)
 def _address(text: str) -> Address | None:
     """An address as proxies write it: bare, in brackets, with a port, with a scope."""
     if len(text) > _LONGEST_ENTRY:
