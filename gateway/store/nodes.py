@@ -34,7 +34,8 @@ from gateway.store.faults import UNREACHABLE, judged
 from gateway.store.lines import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Sequence
+    from types import TracebackType
 
     from gateway.store.places import Address
 
@@ -97,42 +98,30 @@ class Node:
         Raises one of `faults.UNREACHABLE` when the server does not answer.
         """
         if may_share(commands):
-            return await self._timed(commands, self._share(commands))
+            return await self.share(commands)
         async with self._places:
             if self.is_left:
                 raise self._left()
-            return await self._timed(commands, self._exchange_alone(commands))
+            with _Timing(self.address, commands):
+                async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
+                    return await self._exchange(commands)
 
-    async def _timed(
-        self, commands: Sequence[Command], answering: Coroutine[None, None, list[Any]]
-    ) -> list[Any]:
-        began, fault = measures.moment(), ""
-        try:
-            return await answering
-        except UNREACHABLE as error:
-            fault = _kind_of(error)
-            measures.redis_failed(fault)
-            raise
-        finally:
-            command, seconds = str(commands[0][0]), measures.moment() - began
-            measures.redis_asked(command, seconds)
-            tracing.redis_asked(command, len(commands), self.address, seconds, fault)
-
-    async def _share(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands together with those of others."""
+    async def share(self, commands: Sequence[Command]) -> list[Any]:
+        """As `exchange`, together with those of others; only what `may_share`."""
         line, answers = self._line, None
-        if line is not None and line.is_open:
-            # One that has died meanwhile is no reason to fail.
-            with contextlib.suppress(RedisConnectionError):
-                answers = await line.exchange(commands)
-        if answers is None:
-            async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
-                line = await self._open_line()
-                answers = await line.exchange(commands)
-        return [
-            _in_pairs(answer) if command[0] == "HGETALL" and type(answer) is list else answer
-            for command, answer in zip(commands, answers, strict=True)
-        ]
+        with _Timing(self.address, commands):
+            if line is not None and line.is_open:
+                # One that has died meanwhile is no reason to fail.
+                with contextlib.suppress(RedisConnectionError):
+                    answers = await line.exchange(commands)
+            if answers is None:
+                async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
+                    line = await self._open_line()
+                    answers = await line.exchange(commands)
+        for place, command in enumerate(commands):
+            if command[0] == "HGETALL" and type(answers[place]) is list:
+                answers[place] = _in_pairs(answers[place])
+        return answers
 
     async def _open_line(self) -> Line:
         """The line, opened where there is none; who comes at the same time waits for the same."""
@@ -166,10 +155,6 @@ class Node:
 
     def _left(self) -> RedisConnectionError:
         return RedisConnectionError(f"{self} is no primary any more")
-
-    async def _exchange_alone(self, commands: Sequence[Command]) -> list[Any]:
-        async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
-            return await self._exchange(commands)
 
     async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         if len(commands) == 1:
@@ -208,8 +193,38 @@ class Node:
         await self._client.connection_pool.disconnect()
 
 
+class _Timing:
+    """Counts and traces an exchange, around it."""
+
+    __slots__ = ("_address", "_began", "_commands")
+
+    def __init__(self, address: Address, commands: Sequence[Command]) -> None:
+        self._address = address
+        self._commands = commands
+        self._began = measures.moment()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        fault = ""
+        if isinstance(error, UNREACHABLE):
+            fault = _kind_of(error)
+            measures.redis_failed(fault)
+        command, seconds = str(self._commands[0][0]), measures.moment() - self._began
+        measures.redis_asked(command, seconds)
+        tracing.redis_asked(command, len(self._commands), self._address, seconds, fault)
+
+
 def may_share(commands: Sequence[Command]) -> bool:
     """Whether commands go together with those of others: they hold nothing up."""
+    if len(commands) == 1:  # mostly
+        return commands[0][0] in _SHARING
     return len(commands) <= _MOST_SHARING and all(each[0] in _SHARING for each in commands)
 
 

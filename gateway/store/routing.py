@@ -80,12 +80,12 @@ class Router:
     async def run(self, errands: Sequence[Errand]) -> None:
         """Carry errands out, all at once. Raises StoreUnavailable."""
         until = asyncio.get_running_loop().time() + LIMIT_SECONDS
-        node = self._sharing_node(errands)
-        # Bounded by the node itself. A limit here would cost as much as all else: 7 µs of a read.
-        verdicts = [] if node is None else await self._send(node, list(errands))
-        if not all(verdict is _Verdict.DONE for _, verdict in verdicts) or node is None:
-            async with self.time_limit(until):
-                await self._carry_out(errands, verdicts)
+        first = await self._try_to_share(errands[0]) if len(errands) == 1 else None
+        if first is _Verdict.DONE:
+            return
+        verdicts = [] if first is None else [(errands[0], first)]
+        async with self.time_limit(until):
+            await self._carry_out(errands, verdicts)
 
     async def probe(self) -> None:
         """Whether everything can be read and written. Raises StoreUnavailable."""
@@ -144,20 +144,30 @@ class Router:
             await self._topology.find()
             await self._topology.probe()
 
-    def _sharing_node(self, errands: Sequence[Errand]) -> Node | None:
-        """The node that is to carry all of them out, if it can do so on its line, now."""
+    async def _try_to_share(self, errand: Errand) -> _Verdict | None:
+        """Carry one out on the line of its node, if there is one and the errand is of that kind.
+
+        Mostly all that there is to do. Bounded by the node: a limit around it would cost as much as
+        the rest of it.
+        """
         try:
-            groups = self._by_node(errands)
+            node = self._topology.node_for(errand.key)
         except StoreUnavailable:
             return None
-        node = next(iter(groups), None)
-        if node is None or len(groups) > 1:
+        if not (node.has_line and may_share(errand.commands)):
             return None
-        commands = [command for errand in errands for command in errand.commands]
-        return node if node.has_line and may_share(commands) else None
+        try:
+            errand.answers = await node.share(errand.commands)
+        except UNREACHABLE as error:
+            errand.answers = [error]
+            return _Verdict.LOST
+        except RedisError as error:
+            raise judged(error) from error
+        errand.node = node
+        return self._judge(errand, node)
 
     async def _carry_out(
-        self, errands: Sequence[Errand], verdicts: list[tuple[Errand, _Verdict]]
+        self, errands: Sequence[Errand], verdicts: Sequence[tuple[Errand, _Verdict]]
     ) -> None:
         """Go on until all are done; `verdicts` are those of a first try, if there was one."""
         left = list(errands)

@@ -122,8 +122,9 @@ class Sender:
         await self._router.run(errands)
 
     async def _read(self, key: str, command: Command) -> Any:
-        (answer,) = await self._read_each([(key, command)])
-        return answer
+        errand = Errand(key, (command,))
+        await self._carry_out([errand])
+        return _answer(errand)
 
     async def _read_each(self, wanted: Sequence[tuple[str, Command]]) -> list[Any]:
         errands = [Errand(key, (command,)) for key, command in wanted]
