@@ -125,6 +125,13 @@ def test_long_text_is_cut(form: str, length: int) -> None:
     assert 4_096 < len(written.getvalue()) < 4_500
 
 
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_line_that_nobody_can_read_any_more_is_no_fault(form: str) -> None:
+    with logged(form) as written:
+        written.close()
+        structlog.get_logger("gateway.test").info("call answered")
+
+
 def test_level_set_anew_is_in_force_for_loggers_that_were_used() -> None:
     with logged("json", "info") as written:
         log, library = structlog.get_logger("gateway.test"), logging.getLogger("acme.client")
