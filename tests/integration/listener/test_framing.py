@@ -74,6 +74,15 @@ def test_http_1_0_is_answered_and_closed(server: Served) -> None:
     assert echoed(answer) == "hello"
 
 
+def test_answer_that_is_nothing_but_a_head_is_sent(server: Served) -> None:
+    head = b"HEAD /echo HTTP/1.1\r\nHost: a\r\n\r\n"
+    last = head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    first, second, nothing = server.exchanged(head + last).split(b"\r\n\r\n")
+    assert first.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert second.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert nothing == b""
+
+
 def test_client_that_waits_for_100_continue_gets_it(server: Served) -> None:
     head = post(b"hello", "Expect: 100-continue")[: -len(b"hello")]
     with server.connect() as peer:
