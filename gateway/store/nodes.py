@@ -125,16 +125,21 @@ class Node:
 
     async def _open_line(self) -> Line:
         """The line, opened where there is none; who comes at the same time waits for the same."""
+        has_joined = False
         while self._line is None or not self._line.is_open:
             if self.is_left:
                 raise self._left()
+            joins = self._opening is not None
             if self._opening is None:
                 self._opening = asyncio.create_task(self._connect_line())
                 self._opening.add_done_callback(self._opened)
             opening = self._opening
             # Not awaited itself: who gives up must not end it for the others.
             await asyncio.wait({opening})
-            opening.result()
+            # One that began before may have failed of what is over by now: once more.
+            if has_joined or not joins:
+                opening.result()
+            has_joined = joins
         return self._line
 
     async def _connect_line(self) -> None:
