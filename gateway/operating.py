@@ -61,7 +61,6 @@ def build_parts(
     now_ms = gateway.clock.now_ms
     holdings, may_hold = HoldingsIndex(gateway.store), partial(quota_of, settings)
     return PageParts(
-        trail=gateway.trail,
         now_ms=now_ms,
         monitor=monitor,
         authority_names=settings.authority_names,

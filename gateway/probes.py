@@ -85,21 +85,21 @@ def _zone_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
 def _name_servers_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
     """Whether those answer that each challenge is waited for at; records do not need them."""
     exchange: Exchange = gateway.exchange
-    seen_before: PartFailed | None = None
+    said_before: str | None = None
 
     async def probe() -> None:
-        nonlocal seen_before
+        nonlocal said_before
         deadline = asyncio.get_running_loop().time() + ZONE_PROBE_SECONDS
         try:
             silence = await silent_servers(exchange, zone, deadline)
         except DnsFault:
             # The primary does not tell which there are: its own part says so, and once is enough.
-            if seen_before is not None:
-                raise seen_before from None
+            if said_before is not None:
+                raise PartFailed(said_before) from None
             return
-        seen_before = PartFailed(_silence_words(zone, silence)) if silence.at else None
-        if seen_before is not None:
-            raise seen_before
+        said_before = _silence_words(zone, silence) if silence.at else None
+        if said_before is not None:
+            raise PartFailed(said_before)
 
     return probe
 

@@ -99,17 +99,6 @@ class TrailPage(NamedTuple):
     is_cut: bool
 
 
-class TrailTail(NamedTuple):
-    """Entries from the oldest to the newest; `reached` is the place to go on behind.
-
-    `is_cut`: there may be more of them by now.
-    """
-
-    entries: list[Told]
-    reached: str
-    is_cut: bool
-
-
 def place_in(text: str) -> str:
     """A place in the trail that somebody has sent, as Redis takes it.
 
@@ -127,8 +116,8 @@ def place_in(text: str) -> str:
 class TrailReader:
     """One reading, of the trail or of another such stream.
 
-    Every method raises `StoreUnavailable` and `StoreRefused`. `before` and `after` go by the place
-    they are given; the others go on where the last of them was.
+    Every method raises `StoreUnavailable` and `StoreRefused`. `before` goes by the place that it is
+    given; the others go on where the last of them was.
     """
 
     def __init__(self, store: Store, wanted: Wanted, key: str = AUDIT_KEY) -> None:
@@ -199,21 +188,6 @@ class TrailReader:
                 return TrailPage(found, None, is_cut=False)
             end = lines[-1].place
         return TrailPage(found, end, is_cut=True)
-
-    async def after(self, place: str, limit: int, scan_bound: int = SCANNED_AT_MOST) -> TrailTail:
-        """The oldest that are wanted behind a place: `limit` at most, as with `before`."""
-        reached = place_in(place)
-        found: list[Told] = []
-        names = _Names()
-        for asked in _parts(limit, scan_bound):
-            lines = await self._stream.after(reached, asked)
-            found += self._chosen(lines, names)
-            if len(found) >= limit:
-                return TrailTail(found[:limit], found[limit - 1].place, is_cut=True)
-            if len(lines) < asked:
-                return TrailTail(found, lines[-1].place if lines else reached, is_cut=False)
-            reached = lines[-1].place
-        return TrailTail(found, reached, is_cut=True)
 
     def was_overtaken(self, extent: Extent) -> bool:
         """Whether entries may have been trimmed that were not read yet."""

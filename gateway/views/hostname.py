@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gateway.certificates.outlook import Outlook
-    from gateway.certificates.states import Issuance, StoredCertificate
+    from gateway.certificates.states import Issuance
     from gateway.contract import DnsRecord
     from gateway.contract.names import Hostname
     from gateway.store.documents import Document, Holder
@@ -49,7 +49,7 @@ class RecordView:
 
 @dataclass(frozen=True, slots=True)
 class CertificateView:
-    """A certificate; `passed_percent` of its lifetime is over, 0 to 100.
+    """A certificate.
 
     `names` and `key` are None where the leaf can't be read. `ask_at_ms`: when the authority is
     asked for its window again, where it suggests any. `stages`: none where an older release kept no
@@ -62,7 +62,6 @@ class CertificateView:
     valid_from_ms: int
     valid_until_ms: int
     is_valid: bool
-    passed_percent: int
     renew_at_ms: int
     renew_after_ms: int
     window_ms: tuple[int, int] | None
@@ -182,7 +181,6 @@ def _certificate(
         valid_from_ms=stored.valid_from_ms,
         valid_until_ms=stored.valid_until_ms,
         is_valid=stored.may_be_served_at(now_ms),
-        passed_percent=_passed_percent(stored, now_ms),
         renew_at_ms=stored.renew_at_ms,
         renew_after_ms=stored.renew_after_ms,
         window_ms=stored.window_ms,
@@ -191,11 +189,6 @@ def _certificate(
         key=None if leaf is None else leaf.key,
         stages=stages_passed(stored.stages_ms),
     )
-
-
-def _passed_percent(stored: StoredCertificate, now_ms: int) -> int:
-    lifetime_ms = max(stored.valid_until_ms - stored.valid_from_ms, 1)
-    return min(max(100 * (now_ms - stored.valid_from_ms) // lifetime_ms, 0), 100)
 
 
 def _issuance(found: Outlook | None, now_ms: int, names: Mapping[str, str]) -> IssuanceView | None:

@@ -113,7 +113,6 @@ class Answering:
             query=read_fields(arrival.query),
             session=session,
             remote=arrival.remote,
-            request_id=arrival.request_id,
             now_ms=self._parts.now_ms(),
             is_poll=arrival.is_poll,
             notices=notices,

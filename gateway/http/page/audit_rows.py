@@ -99,6 +99,6 @@ def _kind(entry: Mapping[str, Any]) -> str:
     what, outcome = str(entry.get("what", "")), str(entry.get("outcome", ""))
     if what in _BAD or is_conflict(what, outcome):
         return "bad"
-    if outcome == REFUSED or outcome.endswith("-failed"):
+    if outcome == REFUSED or outcome.endswith("-failed") or not is_done(entry):
         return "warn"
     return "ok" if what in _GOOD else "calm"

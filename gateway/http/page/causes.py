@@ -20,9 +20,10 @@ ALIKE_SHOWN: Final = 5
 """How many hostnames of one cause are named."""
 
 _ELLIPSIS: Final = "…"
-_URL: Final = re.compile(r"[a-z]+://\S+")
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+Z")
-_TOKEN: Final = re.compile(r"(?=\S*[0-9A-Z_-])[0-9A-Za-z_-]{20,}")
+# Each begins where a word does and looks no further than that: a text may be of any length.
+_URL: Final = re.compile(r"(?<![a-z])[a-z]+://\S+")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:[0-9:.]+(Z| UTC)")
+_TOKEN: Final = re.compile(r"(?<![0-9A-Za-z_-])(?=[a-z]*[0-9A-Z_-])[0-9A-Za-z_-]{20,}")
 _ADDRESS: Final = re.compile(r"\[?[0-9a-f]*([.:][0-9a-f]*){2,}\]?(:\d+)?")
 _NUMBER: Final = re.compile(r"\d+")
 

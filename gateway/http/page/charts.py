@@ -37,7 +37,6 @@ _STEPS: Final = (1, 2, 4, 6, 8)
 _NEAR_PERCENT: Final = 80
 
 BAR_WIDTH: Final = 600
-BAR_HEIGHT: Final = 30
 _BAR_TOP: Final = 8
 _BAR_THICKNESS: Final = 12
 
@@ -118,9 +117,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class ValidityBar:
-    """How much of a certificate's lifetime has passed. `passed` is in percent, 0 to 100."""
+    """How much of a certificate's lifetime has passed."""
 
-    passed: int
     words: str
     boxes: tuple[Box, ...]
     marks: tuple[Mark, ...]
@@ -232,7 +230,7 @@ def validity(
         marks.append(Mark(place(renew_at_ms), "renewal"))
         share = round(100 * place(renew_at_ms) / BAR_WIDTH)
         words += f"; its renewal is due at {share} %" if not is_over else ""
-    return ValidityBar(passed, words, tuple(boxes), tuple(marks))
+    return ValidityBar(words, tuple(boxes), tuple(marks))
 
 
 def meter(used: int, of: int, what: str) -> Meter:

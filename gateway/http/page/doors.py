@@ -51,7 +51,6 @@ class Arrival:
 
     request: Request
     remote: str
-    request_id: str
     is_encrypted: bool
     """Whether there is TLS between the browser and this machine, or a trusted proxy."""
 
@@ -110,7 +109,7 @@ class Door:
         remote = self._entrance.remote_of(request)
         bind_contextvars(request_id=request_id, remote=remote)
         is_encrypted = self._entrance.is_encrypted(request)
-        arrival = Arrival(request, remote, request_id, is_encrypted)
+        arrival = Arrival(request, remote, is_encrypted)
         response, is_told = await self._respond(arrival)
         if is_told and self._is_told:
             # What a browser asks for by itself, every second or so, is of no interest.

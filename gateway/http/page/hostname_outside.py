@@ -48,12 +48,13 @@ class HostnameOutside:
         hostname = hostname_of(visit)
         published = await piece(self._published(hostname), PIECE_SECONDS / 2)
         answers = await self._parts.answers_now.of(hostname, published.value)
+        is_known = published.fault is None
         return Shown(
             {
                 "hostname": hostname,
                 "published": published,
                 "answers": answers,
-                "agreement": agreement(answers, published.value),
+                "agreement": agreement(answers, published.value) if is_known else None,
                 # Within the hostname's page there is more to see than each server's answer.
                 "is_part": visit.is_poll,
             }

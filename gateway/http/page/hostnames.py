@@ -197,9 +197,9 @@ def asked_for(prefix: str, client: str, after: str, state: str = "") -> Asked:
     fault = client_id_fault(client) if client else None
     if fault is not None:
         raise ValueError(f"A client's id {fault}.")
-    if after and not is_gateway_client_hostname(after):
+    if not _PREFIX.fullmatch(after):
         raise ValueError("The page that was asked for is none of this list: begin at the first.")
-    behind = after if is_gateway_client_hostname(after) else None
+    behind = Hostname(after) if after else None
     return Asked(wanted, ClientId(client) if client else None, behind, state or None)
 
 

@@ -22,6 +22,7 @@ from gateway.http.page.doors import BOUND_SECONDS, html, within
 from gateway.http.page.fields import form_in, read_body, read_fields
 from gateway.http.page.sessions import name_of
 from gateway.http.page.shapes import LOGIN_PATH, LOGOUT_PATH, PREFIX, actor_of
+from gateway.http.remote import subscriber_of
 from gateway.store.deeds import Action, Actor, Deed, Role, acting_as
 
 if TYPE_CHECKING:
@@ -86,13 +87,11 @@ class Login:
         former = await sessions.find_among(session_ids_in(arrival))
         if former is not None:
             await sessions.close(former)
-        session_id = await sessions.open(arrival.remote)
+        session_id, session = await sessions.open(arrival.remote)
         set_cookie(arrival, session_id)
-        self._entrance.note(arrival.remote, None, name_of(session_id), None)
-        session = await sessions.find(session_id)
-        if session is not None:
-            with acting_as(actor_of(session, arrival.remote)):
-                self._parts.trail.note(Deed(Action.PAGE_LOGIN, "opened"))
+        self._entrance.note(arrival.remote, None, session.name, None)
+        with acting_as(actor_of(session, arrival.remote)):
+            self._parts.trail.note(Deed(Action.PAGE_LOGIN, "opened"))
         _log.info("logged in to the page")
         return see_other(_page_in(form) or PREFIX)
 
@@ -101,7 +100,9 @@ class Login:
     ) -> Response:
         async with self._entrance.place(arrival.remote, name):
             session = await self._parts.sessions.find_among(session_ids)
-            if session is not None:
+            if session is None:
+                self._entrance.note(arrival.remote, None, name, Unauthorized())
+            else:
                 await demand_own_form(self._parts, session, LOGOUT_PATH, form)
                 await self._parts.sessions.close(session)
                 with acting_as(actor_of(session, arrival.remote)):
@@ -115,7 +116,9 @@ class Login:
         return hmac.compare_digest(self._parts.admin_digest, shown)
 
     def _refuse(self, arrival: Arrival, form: Fields) -> Response:
-        with acting_as(Actor(Role.VISITOR, remote=arrival.remote)):
+        # As limits count it: from a network of 64 bits, each address would be another visitor, and
+        # whoever has one could push all else out of the trail. The entry has the address itself.
+        with acting_as(Actor(Role.VISITOR, remote=subscriber_of(arrival.remote))):
             self._parts.trail.note(Deed(Action.PAGE_LOGIN, "refused", changed=False))
         _log.warning("a wrong token was shown at the page")
         return self._form(_page_in(form), _WRONG)

@@ -55,7 +55,6 @@ class PageParts:
     reading of the audit trail, `explain` says what calls would be answered now (raises PageFault).
     """
 
-    trail: Trail
     now_ms: Callable[[], int]
     monitor: Callable[[], Monitor]
     authority_names: Mapping[str, str]

@@ -33,7 +33,7 @@ MEANINGS: Final = {
     ),
     "zone": Meaning(
         "Calls for its hostnames are answered zone-unavailable, and its certificates wait. Other"
-        " zones go on. gateway check says what is wrong.",
+        " zones go on. `gateway check` says what is wrong.",
         "GatewayZoneUnreachable",
     ),
     "name-servers": Meaning(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gateway.access.clients import ClientChanged, mark_of
-from gateway.contract import CAPABILITIES, ProvisionRequest
+from gateway.contract import ProvisionRequest
 from gateway.http.page import policy_form
 from gateway.http.page.client import known_client
 from gateway.http.page.client_actions import token_page
@@ -138,7 +138,6 @@ def _form(
         **_of_both_steps(client, typed),
         "faults": {name: " ".join(told) for name, told in (faults or {}).items()},
         "remark": remark,
-        "capabilities": CAPABILITIES,
     }
     return Shown(context, status, FORM_TEMPLATE)
 

@@ -91,13 +91,13 @@ class Sessions:
         self._now_ms = now_ms
         self._bond = hashlib.sha256(f"page:{admin_digest}".encode()).hexdigest()
 
-    async def open(self, remote: str) -> str:
-        """Begin one for whoever has shown the admin token; its id, which is a secret."""
+    async def open(self, remote: str) -> tuple[str, Session]:
+        """Begin one for whoever has shown the admin token; with its id, which is a secret."""
         session_id = secrets.token_urlsafe(32)
         now_ms = self._now_ms()
         session = Session(name_of(session_id), now_ms, now_ms, remote, _form_secret(session_id))
         await self._store.put(page_session_key(session.name), self._text(session), IDLE_MS)
-        return session_id
+        return session_id, session
 
     async def find(self, session_id: str, *, is_used: bool = True) -> Session | None:
         """The session of an id; None when there is none any more.

@@ -43,7 +43,6 @@ class Visit:
     query: Fields
     session: Session = field(repr=False)
     remote: str
-    request_id: str
     now_ms: int
     is_poll: bool = False
     notices: tuple[str, ...] = ()

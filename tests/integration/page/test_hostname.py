@@ -320,6 +320,16 @@ def test_server_that_does_not_answer_is_not_said_to_have_something_else(
     assert "not as published" not in page.text
 
 
+def test_zone_is_compared_with_nothing_where_the_record_that_is_stored_cannot_be_read(
+    page_lab: Lab, browser: PlainBrowser, mine: Ownership
+) -> None:
+    mine.publish("198.51.100.5")
+    plant(page_lab, mine.hostname, "record", json.dumps({"type": "A"}))
+    page = browser.page(path(mine, "/zone"))
+    assert "What Redis says is published is not known" in page.text
+    assert "A 198.51.100.5" not in page.text.partition("Each server's answer")[0]
+
+
 def test_zone_of_nobody_is_said_to_be_none(browser: PlainBrowser) -> None:
     page = browser.page("/operator/hostnames/a.nowhere.invalid/zone")
     assert "No configured zone holds a.nowhere.invalid." in page.text

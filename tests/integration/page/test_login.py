@@ -115,6 +115,24 @@ def test_wrong_token_is_refused_and_told_without_it(page_lab: Lab, stranger: Pla
         assert digest not in text
 
 
+def test_wrong_tokens_from_one_network_are_told_once_and_not_for_each_address(
+    page_lab: Lab, start: Start, browse: Browse
+) -> None:
+    gateway = start(HTTP__TRUSTED_PROXIES='["127.0.0.1"]', PAGE__ENABLED="true")
+    guesser, fields = browse(gateway.base_url), {"token": wrong_token()}
+    remotes = [f"2001:db8::{number}" for number in (1, 2, 3)]
+    last = "2001:db8:0:1::1"
+    for remote in (*remotes, last):
+        header = {"X-Forwarded-For": remote}
+        assert guesser.post("/operator/login", fields, **header).status_code == 403
+
+    def told() -> list[str]:
+        return [each["remote"] for each in entries(page_lab, "page-login")]
+
+    wait_until(lambda: last in told(), "the last one is told")
+    assert [remote for remote in remotes if remote in told()] == remotes[:1]
+
+
 @pytest.mark.parametrize("token", ["", "gwa_", "é" * 40, "gwa_" + "A" * 5_000, "gwc_x"])
 def test_what_is_no_token_is_refused(stranger: PlainBrowser, token: str) -> None:
     assert stranger.submit("/operator/login", token=token).status_code == 403
@@ -212,6 +230,15 @@ def test_unknown_sessions_are_counted_as_refused_calls_are(start: Start, browse:
         seen.append(guesser.get("/operator", Cookie=cookie).status_code)
     assert seen == [303, 303, 503]
     assert guesser.submit("/operator/login", token=wrong_token()).status_code == 503
+
+
+def test_unknown_sessions_are_counted_at_the_logout_too(start: Start, browse: Browse) -> None:
+    guesser = browse(start(LIMITS__UNAUTHENTICATED_PER_MINUTE="2").base_url)
+    seen = []
+    for _ in range(3):
+        cookie = f"{PLAIN_COOKIE}={secrets.token_urlsafe(32)}"
+        seen.append(guesser.post("/operator/logout", {}, Cookie=cookie).status_code)
+    assert seen == [303, 303, 503]
 
 
 def test_no_page_may_be_stored_and_each_has_a_request_id(browser: PlainBrowser) -> None:

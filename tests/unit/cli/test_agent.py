@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from gateway import logs
 from gateway.cli import agent_settings
 from gateway.cli.agent import command
 from gateway.cli.agent_settings import CONFIG_VARIABLE
@@ -23,6 +24,12 @@ hostname = "relay.example.com"
 
 [ownership.certificate]
 """
+
+
+@pytest.fixture(autouse=True)
+def logging_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands run in this process; how it logs afterwards is not theirs to say."""
+    monkeypatch.setattr(logs, "configure_logging", lambda *_: None)
 
 
 @pytest.fixture

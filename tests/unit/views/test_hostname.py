@@ -7,7 +7,7 @@ import pytest
 from cryptography import x509
 
 from gateway.certificates.keys import KeyType, new_private_key
-from gateway.certificates.states import Reason, State, StoredCertificate
+from gateway.certificates.states import Reason, State
 from gateway.contract import DnsRecord
 from gateway.contract.names import Hostname
 from gateway.store.documents import Document, Lease, Unreadable
@@ -65,7 +65,7 @@ def test_certificate_is_told_with_its_names_and_the_kind_of_its_key() -> None:
     view = hostname_view(document(certificate=STORED.to_json()), NOW_MS, NAMES).certificate
     assert view is not None
     assert (view.names, view.key, view.authority) == ((NAME,), "ECDSA P-256", "ca")
-    assert (view.is_valid, view.passed_percent, view.ask_at_ms) == (True, 50, None)
+    assert (view.is_valid, view.ask_at_ms) == (True, None)
     assert view.stages == ()
 
 
@@ -84,21 +84,13 @@ def test_certificate_that_cannot_be_parsed_is_told_without_its_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now_ms", "percent"),
-    [(NOW_MS - 9 * HOUR_MS, 0), (NOW_MS + HOUR_MS - 1, 99), (NOW_MS + 9 * HOUR_MS, 100)],
+    ("now_ms", "is_valid"),
+    [(NOW_MS - 9 * HOUR_MS, True), (NOW_MS + HOUR_MS - 1, True), (NOW_MS + 9 * HOUR_MS, False)],
 )
-def test_lifetime_is_over_by_a_share_of_none_to_all(now_ms: int, percent: int) -> None:
+def test_certificate_is_valid_until_its_end(now_ms: int, is_valid: bool) -> None:
     view = hostname_view(document(certificate=STORED.to_json()), now_ms, NAMES).certificate
     assert view is not None
-    assert view.passed_percent == percent
-    assert view.is_valid is (percent < 100)
-
-
-def test_certificate_without_a_lifetime_is_over() -> None:
-    odd: StoredCertificate = replace(STORED, valid_until_ms=STORED.valid_from_ms)
-    view = hostname_view(document(certificate=odd.to_json()), NOW_MS, NAMES).certificate
-    assert view is not None
-    assert view.passed_percent == 100
+    assert view.is_valid is is_valid
 
 
 def test_window_is_told_with_when_it_is_asked_for_again() -> None:

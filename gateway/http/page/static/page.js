@@ -161,15 +161,23 @@
 
   // --- what is loaded later -------------------------------------------------------------------
 
+  // The load that was begun last is the one that counts.
+  const loads = new WeakMap();
+
   async function load(element) {
+    const mine = Symbol("load");
+    loads.set(element, mine);
     element.setAttribute("aria-busy", "true");
     try {
       const { page } = await fetched(element.dataset.load);
       const part = page.querySelector("main [data-part]");
       if (part === null) throw new Error("no part");
+      if (loads.get(element) !== mine) return;
       element.replaceChildren(...document.adoptNode(part).childNodes);
       offerCopies(element);
     } catch {
+      if (loads.get(element) !== mine) return;
+      element.querySelector(":scope > .fault")?.remove();
       const sentence = document.createElement("p");
       sentence.className = "fault";
       sentence.textContent = "This could not be loaded: the link opens it by itself.";

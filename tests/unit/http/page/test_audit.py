@@ -73,6 +73,7 @@ def test_what_is_no_hostname_and_no_client_is_no_link() -> None:
         ("certificate-request", "hostname-conflict", "bad"),
         ("certificate-failed", "issuance-failed", "bad"),
         ("record-sync", "mutation-failed", "warn"),
+        ("record-sync", "zone-unavailable", "warn"),
         ("client-remove", "refused", "warn"),
         ("certificate-issued", "issued", "ok"),
         ("record-sync", "managed-created", "calm"),

@@ -131,7 +131,6 @@ def test_issuances_tell_each_day_in_the_table_quiet_ones_too() -> None:
 
 def test_a_bar_shows_how_much_of_a_lifetime_has_passed() -> None:
     bar = charts.validity(1000, 2000, 1250, renew_at_ms=1600, window_ms=(1500, 1700))
-    assert bar.passed == 25
     assert bar.words == "25 % of its lifetime has passed; its renewal is due at 60 %"
     assert [(mark.x, mark.kind) for mark in bar.marks] == [(150, "now"), (360, "renewal")]
     window = bar.boxes[-1]
@@ -141,14 +140,12 @@ def test_a_bar_shows_how_much_of_a_lifetime_has_passed() -> None:
 def test_an_expired_certificate_says_so() -> None:
     bar = charts.validity(1000, 2000, 2000, renew_at_ms=1600)
     assert bar.words == "expired"
-    assert bar.passed == 100
     assert bar.boxes[-1].kind == "expired"
 
 
 @given(*[st.integers(0, 2**53)] * 6)
 def test_a_bar_holds_whatever_times_are_stored(a: int, b: int, c: int, d: int, e: int, f: int):
     bar = charts.validity(a, b, c, renew_at_ms=d, window_ms=(e, f))
-    assert 0 <= bar.passed <= 100
     assert all(0 <= mark.x <= charts.BAR_WIDTH for mark in bar.marks)
     assert all(0 <= box.x <= box.x + box.width <= charts.BAR_WIDTH + 0.01 for box in bar.boxes)
 
