@@ -28,6 +28,7 @@ def test_init_writes_a_configuration_that_check_accepts(folder: Path) -> None:
         "clients": "warning",
         "zones": "warning",
         "acme": "ok",
+        "page": "ok",
     }
 
 

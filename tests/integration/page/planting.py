@@ -9,6 +9,7 @@ from typing import Any
 
 import redis
 
+from gateway.store.keys import CENSUS_KEY, CENSUS_TURN_KEY
 from tests.integration.service.inside import stored
 from tests.lab.lab import Lab
 from tests.lab.process import wait_until
@@ -51,12 +52,13 @@ def count_anew(lab: Lab) -> None:
     """Have all hostnames counted, and wait for that."""
     began_ms = now_ms()
     with redis.Redis.from_url(lab.redis.url, decode_responses=True) as connection:
-        (turn,) = connection.keys("gw:census-turn*") or ["gw:census-turn"]
-        connection.delete(turn)
 
         def is_counted() -> bool:
-            (key,) = connection.keys("gw:census:*") or [""]
-            census = connection.get(key) if key else None
-            return census is not None and json.loads(census)["taken_at_ms"] >= began_ms
+            census = connection.get(CENSUS_KEY)
+            if census is not None and json.loads(census)["taken_at_ms"] >= began_ms:
+                return True
+            # Each time: one that was under way takes the next one's turn as it ends.
+            connection.delete(CENSUS_TURN_KEY)
+            return False
 
         wait_until(is_counted, "all hostnames are counted anew", 30.0)

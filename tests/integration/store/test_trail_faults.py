@@ -26,6 +26,7 @@ from tests.integration.store.test_lately import (
     numbered,
     writer_on,
 )
+from tests.lab.process import read_until
 from tests.lab.redis import RedisProcess
 
 HIGHEST = "18446744073709551615-18446744073709551615"
@@ -131,6 +132,8 @@ async def test_lost_entries_are_told_once_though_answers_are_lost(
             await losing.is_over.wait()
             monkeypatch.setattr(trail_module, "QUEUE_BOUND", 50)
             trail.note(issued("later"))
+            # A trail that is to end gives up at the first fault: it must have gone on before that.
+            await read_until(Stream(store, AUDIT_KEY).extent, lambda extent: extent.added >= 7)
         found = [each.entry or {} for each in await TrailReader(store, Wanted()).newest(50)]
         assert names(await TrailReader(store, Wanted()).newest(50)) == [
             *(f"n{number}" for number in range(5)),
