@@ -6,7 +6,7 @@ be logged (tokens, keys, TSIG secrets) is kept out where lines are written, not 
 libraries that would log whole requests at debug level are held at warning.
 
 The gateway's own lines do not go through the standard library's records and formatters, as those of
-libraries do: that took twice as long, an eighth of a call's processor time.
+libraries do: that took twice as long.
 
 Called by the command line, `set_level` by whatever changes the level of a running process.
 """

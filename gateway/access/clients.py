@@ -339,7 +339,7 @@ def _stored(name: str, fields: Mapping[str, str] | None) -> StoredClient | None:
 def _client_in(text: str) -> Client:
     """What a stored text says. Each call reads the text anew, and it is nearly always the same.
 
-    To read it took a tenth of the call for a ready certificate.
+    To read it was a good part of the call for a ready certificate.
     """
     return _from_json(json.loads(text))
 

@@ -65,15 +65,23 @@ def _listening(port: int, asked: Asked) -> Iterator[None]:
         if lines.readline().strip() != "+OK":
             raise LabFault("a node of the Cluster does not tell what it is asked")
 
+        is_over = threading.Event()
+
         def listen() -> None:
-            for line in lines:
-                if _IN_A_SCRIPT not in line.partition('"')[0]:
-                    asked.note(_WORD.findall(line))
+            try:
+                for line in lines:
+                    if _IN_A_SCRIPT not in line.partition('"')[0]:
+                        asked.note(_WORD.findall(line))
+            except ConnectionResetError:
+                # What the node still sends after the shutdown meets a closed door.
+                if not is_over.is_set():
+                    raise
 
         thread = threading.Thread(target=listen)
         thread.start()
         try:
             yield
         finally:
+            is_over.set()
             connection.shutdown(socket.SHUT_RDWR)
             thread.join()
