@@ -16,8 +16,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.lab.nginx_process import TEMPORARY_PATHS, ending_with_us, nginx_command
 from tests.lab.ports import LOOPBACK, free_port
-from tests.lab.process import LabFault, Process, find_program, wait_until
+from tests.lab.process import LabFault, Process, wait_until
 
 EXAMPLE_FILE = Path(__file__).parents[2] / "docs" / "examples" / "agent" / "nginx.conf"
 """A `server` block, in which `_site` puts the lab's own values."""
@@ -35,11 +36,7 @@ error_log {folder}/error.log notice;
 events {{ worker_connections 1024; }}
 http {{
     access_log off;
-    client_body_temp_path {folder}/temporary/body;
-    proxy_temp_path {folder}/temporary/proxy;
-    fastcgi_temp_path {folder}/temporary/fastcgi;
-    scgi_temp_path {folder}/temporary/scgi;
-    uwsgi_temp_path {folder}/temporary/uwsgi;
+    {temporary_paths}
     include {folder}/sites/*.conf;
 }}
 """
@@ -70,12 +67,8 @@ class Nginx:
         self.sites_folder = folder / "sites"
         self._folder = folder
         self._error_log = folder / "error.log"
-        config_file = folder / "nginx.conf"
-        # -e: where nginx complains before it has read its configuration.
-        command = [find_program("nginx", "nginx"), "-e", str(self._error_log)]
-        command += ["-c", str(config_file)]
-        # Workers outlive a master that is killed, so its end with this process is a polite one.
-        served = [find_program("setpriv", "util-linux"), "--pdeathsig", "TERM", "--", *command]
+        command = nginx_command(folder)
+        served = ending_with_us(command)
         self.test_command = [*command, "-t", "-q"]
         self.reload_command = [*command, "-s", "reload"]
         self.reload_or_start_command = [str(folder / "reload-or-start")]
@@ -84,7 +77,10 @@ class Nginx:
         for hostname in hostnames:
             site = _site(certificates_dir, hostname, self.address)
             (self.sites_folder / f"{hostname}.conf").write_text(site)
-        config_file.write_text(_MAIN.format(workers=WORKERS, folder=folder))
+        main = _MAIN.format(
+            workers=WORKERS, folder=folder, temporary_paths=TEMPORARY_PATHS.format(folder=folder)
+        )
+        (folder / "nginx.conf").write_text(main)
         self._write_order()
         self.process = Process("nginx", served, folder)
         self._waiting = Process(

@@ -9,12 +9,12 @@ copies.
 """
 
 import re
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.lab.ports import LOOPBACK, free_port
-from tests.lab.process import LabFault, Process, find_program
+from tests.lab.nginx_process import TEMPORARY_PATHS, ending_with_us, nginx_command
+from tests.lab.ports import LOOPBACK, accepts_connections, free_port
+from tests.lab.process import LabFault, Process
 
 EXAMPLE_FILE = Path(__file__).parents[2] / "docs" / "examples" / "nginx-gateways" / "nginx.conf"
 
@@ -26,11 +26,7 @@ error_log {folder}/error.log warn;
 events {{ worker_connections 1024; }}
 http {{
     access_log {folder}/access.log;
-    client_body_temp_path {folder}/temporary/body;
-    proxy_temp_path {folder}/temporary/proxy;
-    fastcgi_temp_path {folder}/temporary/fastcgi;
-    scgi_temp_path {folder}/temporary/scgi;
-    uwsgi_temp_path {folder}/temporary/uwsgi;
+    {temporary_paths}
     include {folder}/site.conf;
 }}
 """
@@ -46,34 +42,18 @@ class NginxBeforeGateways:
         folder.mkdir()
         (folder / "temporary").mkdir()
         (folder / "site.conf").write_text(_site(self.port, ports))
-        config_file = folder / "nginx.conf"
-        config_file.write_text(_MAIN.format(folder=folder))
-        command = [
-            find_program("nginx", "nginx"),
-            "-e",
-            str(self.error_log),
-            "-c",
-            str(config_file),
-        ]
-        # Workers outlive a master that is killed, so its end with this process is a polite one.
-        setpriv = find_program("setpriv", "util-linux")
-        served = [setpriv, "--pdeathsig", "TERM", "--", *command]
-        self.process = Process("nginx", served, folder)
+        temporary_paths = TEMPORARY_PATHS.format(folder=folder)
+        main = _MAIN.format(folder=folder, temporary_paths=temporary_paths)
+        (folder / "nginx.conf").write_text(main)
+        self.process = Process("nginx", ending_with_us(nginx_command(folder)), folder)
 
     def start(self) -> None:
         """Start it. Raises: LabFault."""
-        self.process.start(self._is_ready)
+        self.process.start(lambda: accepts_connections(self.port))
 
     def stop(self) -> None:
         """Stop it. May be repeated."""
         self.process.stop()
-
-    def _is_ready(self) -> bool:
-        try:
-            socket.create_connection((LOOPBACK, self.port), timeout=1).close()
-        except OSError:
-            return False
-        return True
 
 
 def _site(port: int, gateway_ports: Sequence[int]) -> str:

@@ -59,6 +59,15 @@ def refuses_connections(port: int) -> bool:
     return False
 
 
+def accepts_connections(port: int) -> bool:
+    """Does somebody take a connection there?"""
+    try:
+        socket.create_connection((LOOPBACK, port), timeout=_CONNECT_LIMIT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
 def _is_free(address: str, port: int) -> bool:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):

@@ -27,6 +27,7 @@ from tests.integration.deploying.redisset import (
     copy_example,
     make_secrets,
 )
+from tests.lab.nginx_process import TEMPORARY_PATHS, nginx_command
 from tests.lab.process import find_program, wait_until
 from tests.lab.tls import write_server_certificate
 
@@ -41,11 +42,7 @@ error_log {folder}/error.log;
 events {{ }}
 http {{
     access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    scgi_temp_path {folder}/scgi;
-    uwsgi_temp_path {folder}/uwsgi;
+    {temporary_paths}
     include {folder}/nginx/*.conf;
 }}
 """
@@ -186,10 +183,12 @@ def test_nginx_takes_the_configuration_that_the_page_makes(tmp_path: Path) -> No
     write_server_certificate(
         tmp_path / "ca.pem", folder / "fullchain.pem", folder / "privkey.pem", "127.0.0.1"
     )
-    (tmp_path / "nginx.conf").write_text(MAIN.format(folder=tmp_path))
-    nginx = [find_program("nginx", "nginx"), "-e", str(tmp_path / "error.log")]
+    temporary_paths = TEMPORARY_PATHS.format(folder=tmp_path)
+    (tmp_path / "temporary").mkdir()
+    main = MAIN.format(folder=tmp_path, temporary_paths=temporary_paths)
+    (tmp_path / "nginx.conf").write_text(main)
     done = subprocess.run(
-        [*nginx, "-t", "-c", str(tmp_path / "nginx.conf")],
+        [*nginx_command(tmp_path), "-t"],
         check=False,
         capture_output=True,
         text=True,

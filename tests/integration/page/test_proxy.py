@@ -1,7 +1,6 @@
 """The page behind nginx with TLS, over two gateways, by the block that docs/operating.md shows."""
 
 import re
-import socket
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +11,9 @@ from tests.integration.page.browsing import SECURE_COOKIE, Html, PlainBrowser
 from tests.integration.page.conftest import Browse
 from tests.lab.gateway import running_gateway
 from tests.lab.lab import Lab
-from tests.lab.ports import LOOPBACK, free_port
-from tests.lab.process import Process, find_program
+from tests.lab.nginx_process import TEMPORARY_PATHS, ending_with_us, nginx_command
+from tests.lab.ports import LOOPBACK, accepts_connections, free_port
+from tests.lab.process import Process
 from tests.lab.tls import write_server_certificate
 
 PAGE = Path(__file__).parents[3] / "docs" / "operating.md"
@@ -29,11 +29,7 @@ error_log {folder}/error.log;
 events {{ }}
 http {{
     access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    scgi_temp_path {folder}/scgi;
-    uwsgi_temp_path {folder}/uwsgi;
+    {temporary_paths}
     upstream gateways {{
         server {loopback}:{ports[0]};
         server {loopback}:{ports[1]};
@@ -57,18 +53,22 @@ def proxy(page_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
     (location,) = re.findall(r"```nginx\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     location = location.replace("allow 192.0.2.0/24;", f"allow {LOOPBACK};")
     text = CONFIG.format(
-        folder=folder, loopback=LOOPBACK, ports=ports, port=port, location=location
+        folder=folder,
+        loopback=LOOPBACK,
+        ports=ports,
+        port=port,
+        location=location,
+        temporary_paths=TEMPORARY_PATHS.format(folder=folder),
     )
+    (folder / "temporary").mkdir()
     (folder / "nginx.conf").write_text(text)
-    command = [find_program("nginx", "nginx"), "-e", str(folder / "error.log")]
-    setpriv = [find_program("setpriv", "util-linux"), "--pdeathsig", "TERM", "--"]
-    nginx = Process("nginx", [*setpriv, *command, "-c", str(folder / "nginx.conf")], folder)
+    nginx = Process("nginx", ending_with_us(nginx_command(folder)), folder)
     config = page_lab.config
     with (
         running_gateway(config, "behind-1", port=ports[0], environ=TRUSTING),
         running_gateway(config, "behind-2", port=ports[1], environ=TRUSTING),
     ):
-        nginx.start(lambda: _listens(port))
+        nginx.start(lambda: accepts_connections(port))
         yield port, folder
         nginx.stop()
 
@@ -100,11 +100,3 @@ def test_form_of_another_site_is_refused_behind_the_proxy(
     for origin in ("https://evil.example", f"http://{browser.base_url.partition('//')[2]}"):
         browser.origin = origin
         assert browser.post("/operator/login", fields).status_code == 403
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection((LOOPBACK, port), timeout=1).close()
-    except OSError:
-        return False
-    return True
