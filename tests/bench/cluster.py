@@ -6,7 +6,7 @@ much more than another. Called by `rows`.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -117,7 +117,7 @@ def _place(pace: Pace, start: Any) -> Iterator[_Place]:
         tokens = provision_clients(gateway.url, lab.config.admin_token, stock)
         _fill(gateway.port, stock, tokens)
         ground = Ground(gateway.port, stock, tokens, lab.config.admin_token)
-        visitor = stack.enter_context(Visitor(ground))
+        visitor = stack.enter_context(closing(Visitor(ground)))
         nodes = getattr(deployments[0], "nodes", deployments)
         yield _Place([node.port for node in nodes], visitor)
 

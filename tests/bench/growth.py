@@ -6,7 +6,7 @@ at both, one after the other, in turns. Flat is what costs the same. Called by `
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -147,5 +147,5 @@ def _stocked(holdings: int) -> Iterator[_Place]:
         lab = stack.enter_context(running_lab(LabOptions(gateways=0)))
         (gateway,) = stack.enter_context(serving(lab.config))
         stocked = stock_up(lab, Stock(holdings), gateway.url, renewals=0, within_seconds=1)
-        visitor = stack.enter_context(Visitor(ground_of(lab, gateway, stocked)))
+        visitor = stack.enter_context(closing(Visitor(ground_of(lab, gateway, stocked))))
         yield _Place(lab, gateway, stocked, visitor)

@@ -9,6 +9,7 @@ import os
 import statistics
 import sys
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,7 @@ def _loads_with(
         sys.stderr.write(f"bench: stocking {stock.holdings} hostnames\n")
         stock_up(lab, stock, gateway.url, renewals=0, within_seconds=1)
         _await_census(lab)
-        with PageSession(gateway.base_url, lab.config.admin_token) as session:
+        with closing(PageSession(gateway.base_url, lab.config.admin_token)) as session:
             return {
                 kind: _load(session, kind, path, times, loads, failures)
                 for kind, path in _pages(stock).items()

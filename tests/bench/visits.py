@@ -8,31 +8,21 @@ import asyncio
 import statistics
 import time
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
 
 from tests.bench.lanes import Ground, Lane
 from tests.bench.tally import Tally
 
 
 class Visitor:
-    """A lane with an event loop of its own; a context manager that closes both."""
+    """A lane with an event loop of its own, until it is closed."""
 
     def __init__(self, ground: Ground) -> None:
         self.seen = Tally()
         self._runner = asyncio.Runner()
         self._lane = Lane(ground, 0, 1, "visitor")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        del kind, error, traceback
+    def close(self) -> None:
+        """Close both."""
         self._lane.close()
         self._runner.close()
 

@@ -1,11 +1,8 @@
 """Reads the operator's page by plain HTTP, as a browser without script does, in one session.
 
 Responsible for the login, the cookie and one kept connection. Must not: know what a page shows.
-Called by: `tests.bench`, and tests that need no browser.
+Called by: `tests.bench`.
 """
-
-from types import TracebackType
-from typing import Self
 
 import httpx
 
@@ -16,7 +13,7 @@ _LIMIT_SECONDS = 15.0
 
 
 class PageSession:
-    """Somebody who has logged in at the gateway at `base_url`; a context manager."""
+    """Somebody who has logged in at the gateway at `base_url`. Close it at the end."""
 
     def __init__(self, base_url: str, admin_token: str) -> None:
         """Log in.
@@ -38,14 +35,6 @@ class PageSession:
         """Read one page by its path below the page's own; redirects are not followed."""
         return self._client.get(f"{PREFIX}{path}")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        del kind, error, traceback
+    def close(self) -> None:
+        """Close its connection."""
         self._client.close()
