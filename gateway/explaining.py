@@ -9,6 +9,7 @@ is left for, is a sentence in its place. Called by `gateway explain` and the pag
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from gateway.access.clients import ClientUnreadable
@@ -28,7 +29,7 @@ from gateway.views.explanation import Explanation, Fault, first_allowed
 from gateway.wiring import open_gateway
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from gateway.access.clients import Everyone
     from gateway.access.foresight import Asker, Foreseen
@@ -210,8 +211,8 @@ async def _stored_and_foreseen(
 async def _stored(gateway: Gateway, question: Question, deadline: float) -> _Stored:
     hostname = question.hostname
     read, clients = await asyncio.gather(
-        _or_fault(gateway.documents.read(hostname), deadline),
-        _or_fault(gateway.clients.all(), deadline),
+        _or_fault(lambda: gateway.documents.read(hostname), deadline),
+        _or_fault(gateway.clients.all, deadline),
     )
     known = [] if isinstance(clients, Fault) else clients.clients
     # Who holds it can be told where the rest can't, and is who asks then too.
@@ -234,11 +235,11 @@ def _readable(document: Document) -> Document | Fault:
     return document
 
 
-async def _or_fault(asked: Awaitable[_T], deadline: float) -> _T | Fault:
-    """What was asked of Redis, or why it did not tell."""
+async def _or_fault(ask: Callable[[], Awaitable[_T]], deadline: float) -> _T | Fault:
+    """What Redis answers, or why it did not tell."""
     try:
         async with asyncio.timeout_at(deadline):
-            return await asked
+            return await ask()
     except TimeoutError:
         return Fault(NO_TIME)
     except (
@@ -292,7 +293,7 @@ async def _authorities(
     listed = list(gateway.authorities)
     verdicts = await asyncio.gather(
         *(
-            _or_fault(each.ledger.spend(hostname, client_id, renewal=renewal), deadline)
+            _or_fault(partial(each.ledger.spend, hostname, client_id, renewal=renewal), deadline)
             for each in listed
         )
     )

@@ -71,11 +71,11 @@ class OneClient:
         parts, client_id = self._parts, client_id_of(visit)
         client = await known_client(parts, client_id)
         uses, rate, quotas, newest, counts = await asyncio.gather(
-            piece(parts.last_uses.of(client_id)),
-            piece(parts.rates.use_of(client_id)),
-            piece(self._quotas(client_id)),
-            piece(parts.holdings.newest(client_id, HOLDINGS_SHOWN)),
-            piece(parts.holdings.counts([client_id])),
+            piece(parts.last_uses.of, client_id),
+            piece(parts.rates.use_of, client_id),
+            piece(self._quotas, client_id),
+            piece(parts.holdings.newest, client_id, HOLDINGS_SHOWN),
+            piece(parts.holdings.counts, [client_id]),
         )
         return Shown(
             {

@@ -66,7 +66,7 @@ class Clients:
             "prefix": prefix,
             "fault": f"A client's id has {longest} characters at most." if is_too_long else None,
             "rows": [rows.get(each.client_id, each) for each in found.clients],
-            "count": (await piece(self._parts.clients.count())).value,
+            "count": (await piece(self._parts.clients.count)).value,
             "first_url": path_to("clients", prefix=prefix) if after else None,
             "next_url": (
                 None
@@ -79,8 +79,8 @@ class Clients:
     async def _rows(self, clients: Sequence[Client], now_ms: int) -> dict[str, Row]:
         client_ids = [client.client_id for client in clients]
         counts, uses = await asyncio.gather(
-            piece(self._parts.holdings.counts(client_ids)),
-            piece(self._parts.last_uses.of_each(client_ids)),
+            piece(self._parts.holdings.counts, client_ids),
+            piece(self._parts.last_uses.of_each, client_ids),
         )
         holds = dict(zip(client_ids, counts.value or (), strict=False))
         used = uses.value or {}

@@ -46,7 +46,7 @@ class HostnameOutside:
     async def show_zone(self, visit: Visit) -> Shown:
         """What each server answers, beside what is said to be published."""
         hostname = hostname_of(visit)
-        published = await piece(self._published(hostname), PIECE_SECONDS / 2)
+        published = await piece(self._published, hostname, within_seconds=PIECE_SECONDS / 2)
         answers = await self._parts.answers_now.of(hostname, published.value)
         is_known = published.fault is None
         return Shown(
@@ -63,7 +63,7 @@ class HostnameOutside:
     async def show_verdict(self, visit: Visit) -> Shown:
         """What was found out, and what a call would be answered."""
         hostname = hostname_of(visit)
-        found = await piece(self._parts.explain(hostname), VERDICT_SECONDS)
+        found = await piece(self._parts.explain, hostname, within_seconds=VERDICT_SECONDS)
         shown: dict[str, object] = {"hostname": hostname, "fault": found.fault}
         if found.value is not None:
             told = list(rows(found.value))

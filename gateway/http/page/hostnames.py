@@ -112,7 +112,7 @@ class Hostnames:
             asked = asked_for(**told, after=visit.query.text("after"))
         except ValueError as fault:
             return Shown({**shown, "fault": str(fault)}, 400)
-        census = await piece(self._parts.census())
+        census = await piece(self._parts.census)
         found = await self._found(asked, census.value)
         lines = await self._lines(asked, found.names, visit.now_ms)
         is_there = any(line.hostname == asked.exact for line in lines)

@@ -103,15 +103,15 @@ class Overview:
         now_ms = visit.now_ms
         (census, clients, lately, conflicts, days), budgets = await asyncio.gather(
             asyncio.gather(
-                piece(self._parts.census()),
-                piece(self._parts.clients.count()),
-                piece(self._failed_lately()),
-                piece(self._conflicts(now_ms)),
-                piece(self._days(now_ms)),
+                piece(self._parts.census),
+                piece(self._parts.clients.count),
+                piece(self._failed_lately),
+                piece(self._conflicts, now_ms),
+                piece(self._days, now_ms),
             ),
-            asyncio.gather(*(piece(_budget(each)) for each in self._parts.authorities)),
+            asyncio.gather(*(piece(_budget, each) for each in self._parts.authorities)),
         )
-        needs = await piece(self._needs(census.value, lately.value or [], now_ms))
+        needs = await piece(self._needs, census.value, lately.value or [], now_ms)
         waits = {} if needs.value is None else needs.value.waits
         seen = parts_seen(self._parts.monitor(), waits)
         names = [each.authority.name for each in self._parts.authorities]

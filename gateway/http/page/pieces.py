@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, TypeVarTuple
 
 from gateway.http.page.faults import KNOWN, fault_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
 Value = TypeVar("Value")
+Asked = TypeVarTuple("Asked")
 
 PIECE_SECONDS: Final = 4.0
 """Two after each other are within the time that a page has."""
@@ -28,11 +29,16 @@ class Piece(Generic[Value]):
     fault: str | None = None
 
 
-async def piece(call: Awaitable[Value], within_seconds: float = PIECE_SECONDS) -> Piece[Value]:
-    """What a call answers within that time. Raises what `faults.KNOWN` does not have."""
+async def piece(
+    ask: Callable[[*Asked], Awaitable[Value]], *asked: *Asked, within_seconds: float = PIECE_SECONDS
+) -> Piece[Value]:
+    """What is answered within that time. Raises what `faults.KNOWN` does not have.
+
+    The call is made here: of a page that its visitor has left, none is begun that nobody awaits.
+    """
     try:
         async with asyncio.timeout(within_seconds):
-            return Piece(await call)
+            return Piece(await ask(*asked))
     except TimeoutError:
         return Piece(fault=f"It gave no answer within {within_seconds:g} seconds.")
     except KNOWN as error:

@@ -164,6 +164,29 @@ async def test_visitor_who_goes_away_leaves_nothing_behind(
     assert isinstance(found.document, Document)
 
 
+async def test_visitor_who_goes_away_as_questions_begin_leaves_none_that_nobody_awaits(
+    service_lab: Lab, world: World
+) -> None:
+    """Python warns of a coroutine that nobody awaits, and the suite takes warnings for errors."""
+
+    def is_about_to_ask() -> bool:
+        tasks = (task.get_coro() for task in asyncio.all_tasks())
+        return any(
+            inspect.iscoroutine(each)
+            and each.__name__ == "_or_fault"
+            and inspect.getcoroutinestate(each) == inspect.CORO_CREATED
+            for each in tasks
+        )
+
+    visit = asyncio.create_task(plain(service_lab).explain(fresh_question(world)))
+    while not is_about_to_ask():  # noqa: ASYNC110 (a task's first step tells nobody)
+        await asyncio.sleep(0)
+    visit.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await visit
+    assert under_way() == []
+
+
 async def test_embedded_redis_of_the_process_is_used_and_none_is_started(
     service_lab: Lab, world: World, tmp_path: Path
 ) -> None:

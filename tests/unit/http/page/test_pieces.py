@@ -34,11 +34,12 @@ async def fails(error: Exception) -> int:
 
 
 async def test_piece_is_what_was_answered() -> None:
-    assert await piece(answers()) == Piece(1)
+    assert await piece(answers) == Piece(1)
 
 
 async def test_piece_that_hangs_says_so() -> None:
-    assert await piece(hangs(), 0.01) == Piece(None, "It gave no answer within 0.01 seconds.")
+    found = await piece(hangs, within_seconds=0.01)
+    assert found == Piece(None, "It gave no answer within 0.01 seconds.")
 
 
 @pytest.mark.parametrize(
@@ -49,15 +50,29 @@ async def test_piece_that_hangs_says_so() -> None:
     ],
 )
 async def test_piece_that_fails_says_why(error: Exception, words: str) -> None:
-    found: Piece[int] = await piece(fails(error))
+    found: Piece[int] = await piece(fails, error)
     assert found.value is None
     assert found.fault is not None
     assert words in found.fault
 
 
+async def test_piece_that_is_given_up_before_it_begins_asks_nothing() -> None:
+    asked: list[object] = []
+
+    async def answer(what: object) -> object:
+        asked.append(what)
+        return what
+
+    task = asyncio.create_task(piece(answer, 1))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert asked == []
+
+
 async def test_fault_of_the_gateway_itself_is_no_piece() -> None:
     with pytest.raises(ZeroDivisionError):
-        await piece(fails(ZeroDivisionError()))
+        await piece(fails, ZeroDivisionError())
 
 
 def overview(**changed: Any) -> str:
