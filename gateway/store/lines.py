@@ -139,7 +139,9 @@ class Line(asyncio.Protocol):
 
     def _send(self) -> None:
         unsent, self._unsent = self._unsent, []
-        self._transport.write(b"".join(unsent))
+        # What has ended must not be written to: uvloop 0.23 fails then, and so does asyncio's TLS.
+        if not self.has_ended:
+            self._transport.write(b"".join(unsent))
 
     def _hand_out(self, answer: Any) -> None:
         exchange = self._waiting[0]
@@ -156,18 +158,21 @@ class Line(asyncio.Protocol):
         exchange.result.set_result(exchange.answers)
 
     def _look_for_late(self) -> None:
-        """Give up what is late; look again when the next one will be."""
+        """Give up what is late; look again when the next one will be.
+
+        What nobody waits for any more is due like all else: a server that hangs must be found out
+        though each caller gives up sooner.
+        """
         self._watch = None
         now = self._loop.time()
         for exchange in self._waiting:
-            if exchange.result.done():
-                continue
             if exchange.late_at > now:
                 self._watch = self._loop.call_at(exchange.late_at, self._look_for_late)
                 return
             self.is_open = False
-            text = f"No answer within {self._limit_seconds:g} s"
-            exchange.result.set_exception(RedisTimeoutError(text))
+            if not exchange.result.done():
+                text = f"No answer within {self._limit_seconds:g} s"
+                exchange.result.set_exception(RedisTimeoutError(text))
         if not self.is_open:
             self._transport.abort()
 

@@ -125,10 +125,12 @@ class Node:
 
     async def _open_line(self) -> Line:
         """The line, opened where there is none; who comes at the same time waits for the same."""
-        has_joined = False
+        has_joined, opened = False, 0
         while self._line is None or not self._line.is_open:
             if self.is_left:
                 raise self._left()
+            if opened > 1:
+                raise RedisConnectionError(f"{self} closes each connection at once")
             joins = self._opening is not None
             if self._opening is None:
                 self._opening = asyncio.create_task(self._connect_line())
@@ -139,6 +141,7 @@ class Node:
             # One that began before may have failed of what is over by now: once more.
             if has_joined or not joins:
                 opening.result()
+                opened += 1
             has_joined = joins
         return self._line
 
@@ -151,6 +154,8 @@ class Node:
             await connection.disconnect(nowait=True)
             raise
         self._line = Line(connection, COMMAND_TIMEOUT_SECONDS)
+        if self.is_left:  # meanwhile
+            self._line.part()
         self._lines = [line for line in self._lines if not line.has_ended] + [self._line]
 
     def _opened(self, opening: asyncio.Task[None]) -> None:

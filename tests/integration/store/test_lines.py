@@ -11,13 +11,17 @@ import redis
 
 from gateway import measures
 from gateway.store.connection import Store, StoreUnavailable
-from gateway.store.nodes import MAX_CONNECTIONS, may_share
-from tests.lab.ports import LOOPBACK
+from gateway.store.nodes import COMMAND_TIMEOUT_SECONDS, MAX_CONNECTIONS, Node, may_share
+from tests.lab.ports import LOOPBACK, free_port
+from tests.lab.process import read_until
 from tests.lab.redis import RedisProcess, ask_redis, start_redis
+from tests.lab.tls import write_server_certificate
 
 CALLERS = 5 * MAX_CONNECTIONS
 STEPS_OF_A_CALL = 20
 """Of the event loop: more than one call takes."""
+
+KILL_ALL = ("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 
 
 @pytest.fixture
@@ -84,7 +88,7 @@ async def test_calls_on_a_connection_that_has_died_are_answered(
     store: Store, own_redis: RedisProcess
 ) -> None:
     # The loop does not run meanwhile, so nobody here knows of it.
-    ask_redis(own_redis.port, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    ask_redis(own_redis.port, *KILL_ALL)
     assert await read_all(store) == [fields_of(number) for number in range(CALLERS)]
     assert connections(own_redis) == 1
 
@@ -131,6 +135,39 @@ async def test_line_ends_with_its_store(own_redis: RedisProcess) -> None:
     ended = await asyncio.gather(*reading, return_exceptions=True)
     assert all(each == fields_of(number) for number, each in enumerate(ended))
     assert connections(own_redis) == 0
+
+
+@pytest.fixture
+def tls_redis(tmp_path: Path) -> Iterator[str]:
+    """The URL of one that speaks TLS at another port than its own."""
+    authority, certificate, key = (tmp_path / name for name in ("ca.pem", "own.pem", "key.pem"))
+    write_server_certificate(authority, certificate, key, LOOPBACK)
+    port = free_port()
+    server = start_redis(
+        tmp_path,
+        *("--tls-port", str(port), "--tls-auth-clients", "no"),
+        *("--tls-cert-file", str(certificate), "--tls-key-file", str(key)),
+        *("--tls-ca-cert-file", str(authority)),
+    )
+    yield f"rediss://{LOOPBACK}:{port}/0?ssl_ca_certs={authority}"
+    server.stop()
+
+
+async def test_nothing_breaks_in_the_moment_in_which_a_tls_line_is_lost(tls_redis: str) -> None:
+    broken: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: broken.append(fault))
+    store = Store(tls_redis)
+    await store.fields(key_of(0))
+    # It ends its own connection, and one is asked for at each step of the loop until that is known.
+    ending = asyncio.create_task(store.values([key_of(0)]))
+    killing = asyncio.create_task(store.answers_of_each([(key_of(0), [KILL_ALL])]))
+    reading: list[asyncio.Task[dict[str, str]]] = []
+    while not killing.done():
+        reading.append(asyncio.create_task(store.fields(key_of(len(reading)))))
+        await asyncio.sleep(0)
+    assert await asyncio.gather(*reading, ending) == [{}] * len(reading) + [[None]]
+    await store.close()
+    assert not broken
 
 
 def test_what_waits_or_answers_at_length_shares_no_line() -> None:
@@ -182,6 +219,90 @@ async def test_server_that_has_no_answer_is_unavailable(answer: bytes) -> None:
             await store.fields("gw:x")
         await store.close()
     assert connection_faults() == before + 1
+
+
+async def test_server_that_closes_each_connection_is_unavailable_at_once() -> None:
+    """Which no Redis does."""
+    opened = 0
+
+    async def close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal opened
+        opened += 1
+        parser, greetings = hiredis.Reader(), 0
+        while greetings < 2:
+            parser.feed(await reader.read(65_536))
+            while parser.gets() is not False:
+                greetings += 1
+        writer.write(b"+OK\r\n" * greetings)
+        writer.close()
+
+    server = await asyncio.start_server(close, LOOPBACK, 0)
+    async with server:
+        store = Store(f"redis://{LOOPBACK}:{server.sockets[0].getsockname()[1]}/0")
+        with pytest.raises(StoreUnavailable):
+            await store.fields("gw:x")
+        await store.close()
+    assert opened == 2
+
+
+async def test_connection_that_hangs_is_found_out_though_each_caller_gives_up_sooner() -> None:
+    """A firewall that has forgotten it: packets go nowhere."""
+    connections = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        hangs = connections == 1
+        parser = hiredis.Reader()
+        while data := await reader.read(65_536):
+            parser.feed(data)
+            while (command := parser.gets()) is not False:
+                if command[0] == b"CLIENT":
+                    writer.write(b"+OK\r\n")
+                elif not hangs:
+                    writer.write(b"*0\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, LOOPBACK, 0)
+    async with server:
+        store = Store(f"redis://{LOOPBACK}:{server.sockets[0].getsockname()[1]}/0")
+
+        async def ask() -> dict[str, str] | None:
+            try:
+                async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS / 8):
+                    return await store.fields("gw:x")
+            except TimeoutError:
+                return None
+
+        assert await read_until(ask, lambda answer: answer is not None, 20) == {}
+        await store.close()
+
+
+async def test_line_that_is_open_only_once_its_server_was_left_is_closed() -> None:
+    """As that to a primary which sleeps through its replacement; then nobody hangs up again."""
+    has_come, may_answer, was_closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        has_come.set()
+        await may_answer.wait()
+        writer.write(b"+OK\r\n+OK\r\n")
+        await reader.read()
+        was_closed.set()
+        writer.close()
+
+    server = await asyncio.start_server(serve, LOOPBACK, 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        node = Node((LOOPBACK, port), f"redis://{LOOPBACK}:{port}/0")
+        reading = asyncio.create_task(node.exchange([("HGETALL", "gw:x")]))
+        await has_come.wait()
+        node.is_left = True
+        await node.hang_up()
+        may_answer.set()
+        with pytest.raises(redis.ConnectionError, match="no primary any more"):
+            await reading
+        await was_closed.wait()
+        await node.close()
 
 
 def connection_faults() -> float:
