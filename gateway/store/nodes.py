@@ -37,11 +37,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
+    from redis.asyncio.connection import AbstractConnection
+
     from gateway.store.places import Address
 
 CONNECT_TIMEOUT_SECONDS: Final = 1.5
 COMMAND_TIMEOUT_SECONDS: Final = 2.0
 MAX_CONNECTIONS: Final = 64
+
+PRIMARY_ROLE: Final = "master"
+"""As ROLE has it."""
 
 Command = tuple[str | int | float, ...]
 """A command as Redis knows it, its words one by one."""
@@ -57,10 +62,12 @@ class Node:
     """A Redis server. Connections are opened when first needed.
 
     A command on a connection that has died is sent once more on a fresh one; every command of the
-    gateway stands that.
+    gateway stands that. One that `must_be_primary` is asked for its role on each fresh connection:
+    a failover kills the connections to the former one, which then answers reads as a replica, and
+    as late as that is.
     """
 
-    def __init__(self, address: Address, url: str) -> None:
+    def __init__(self, address: Address, url: str, *, must_be_primary: bool = False) -> None:
         self.address = address
         self.is_left = False
         """Whether no key lies here any more: who still waits for a connection asks elsewhere."""
@@ -81,6 +88,7 @@ class Node:
             # What is no UTF-8 comes and goes as it is: it must not break the reading of an answer.
             encoding_errors="surrogateescape",
             protocol=2,
+            redis_connect_func=_greet_primary if must_be_primary else None,
         )
 
     def __str__(self) -> str:
@@ -236,6 +244,15 @@ def may_share(commands: Sequence[Command]) -> bool:
     if len(commands) == 1:  # mostly
         return commands[0][0] in _SHARING
     return len(commands) <= _MOST_SHARING and all(each[0] in _SHARING for each in commands)
+
+
+async def _greet_primary(connection: AbstractConnection) -> None:
+    """Log in, and hang up on what is no primary; redis-py calls it on each fresh connection."""
+    await connection.on_connect()
+    await connection.send_command("ROLE")
+    role, *_ = await connection.read_response()
+    if role != PRIMARY_ROLE:
+        raise RedisConnectionError("That is not a primary yet, or not any more")
 
 
 def _in_pairs(answer: Sequence[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
 from gateway.store.faults import StoreUnavailable
-from gateway.store.nodes import Command, Node
+from gateway.store.nodes import PRIMARY_ROLE, Command, Node
 from gateway.store.places import Kind
 from gateway.store.sentinels import View, agreement, is_settled, view_of
 
@@ -41,8 +41,6 @@ ASK_LIMIT_SECONDS: Final = 1.0
 
 CONFIRMED_SECONDS: Final = 1.0
 """The longest that the Sentinels are believed before they are asked again."""
-
-_PRIMARY_ROLE: Final = "master"
 
 
 class Topology(ABC):
@@ -75,7 +73,11 @@ class Topology(ABC):
     def node_at(self, address: Address) -> Node:
         """The server at an address that another one has named."""
         if address not in self._nodes:
-            self._nodes[address] = Node(address, self._place.node_url(address))
+            self._nodes[address] = Node(
+                address,
+                self._place.node_url(address),
+                must_be_primary=self._place.kind is Kind.SENTINEL,
+            )
         node = self._nodes[address]
         node.is_left = False
         return node
@@ -217,7 +219,7 @@ class SentinelTopology(Topology):
         if node is not self._primary:
             self._primary = None
             role = await node.ask(("ROLE",))
-            if role[0] != _PRIMARY_ROLE:
+            if role[0] != PRIMARY_ROLE:
                 raise StoreUnavailable(f"{node} is not a primary yet, or not any more")
             self._primary = node
         self._is_of_majority = named.is_of_majority

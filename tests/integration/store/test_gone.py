@@ -125,6 +125,21 @@ async def test_write_of_a_replaced_primary_is_not_believed(own_set: SentinelSet)
         assert (await Documents(other).read(name)).holder == HOLDER
 
 
+async def test_reads_follow_a_failover(own_set: SentinelSet) -> None:
+    """Who only reads is refused nothing by the former primary, which is a replica then."""
+    async with opened(own_set.url) as store:
+        await store.fields("gw:x")
+        old, sentinel = own_set.primary(), next(iter(own_set.sentinels))
+        ask_redis(sentinel, "SENTINEL", "FAILOVER", "gateway")
+        wait_until(lambda: ask_redis(old.port, "ROLE").startswith("slave"), "failover")
+        own_set.wait_until_whole()
+        ask_redis(old.port, "CONFIG", "RESETSTAT")
+        await store.fields("gw:x")
+        await store.members("gw:y")
+        assert "cmdstat_hgetall" not in ask_redis(old.port, "INFO", "commandstats")
+        assert "cmdstat_zrange" not in ask_redis(old.port, "INFO", "commandstats")
+
+
 async def test_pair_that_lost_its_replica_goes_on_and_says_so_once(
     own_set: SentinelSet, caplog: pytest.LogCaptureFixture
 ) -> None:
