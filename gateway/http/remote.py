@@ -102,11 +102,14 @@ def _is_trusted(address: Address, trusted: Sequence[Network]) -> bool:
     return any(address in network for network in trusted)
 
 
-@lru_cache(_REMEMBERED)
 def _address(text: str) -> Address | None:
     """An address as proxies write it: bare, in brackets, with a port, with a scope."""
-    if len(text) > _LONGEST_ENTRY:
-        return None
+    # Before it is remembered: what a proxy passes on may be as long as a head.
+    return _read(text) if len(text) <= _LONGEST_ENTRY else None
+
+
+@lru_cache(_REMEMBERED)
+def _read(text: str) -> Address | None:
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

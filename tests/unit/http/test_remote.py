@@ -1,6 +1,7 @@
 """Who calls: the peer, or whom trusted proxies vouch for; whatever the header holds."""
 
 import ipaddress
+import tracemalloc
 
 import pytest
 from hypothesis import assume, given, strategies as st
@@ -67,6 +68,17 @@ def test_whatever_is_sent_the_answer_is_an_address_or_unknown(
 def test_header_of_thousands_of_proxies_is_read_to_a_bound_only() -> None:
     header = ["198.51.100.7," + "10.0.0.2," * 5_000 + "10.0.0.3"]
     assert remote_of("10.0.0.1", header, PROXIES) == "10.0.0.2"
+
+
+def test_long_entries_are_not_remembered() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(500):
+            assert remote_of("10.0.0.1", [f"{number}".zfill(16_384)], PROXIES) == "10.0.0.1"
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept_bytes < 1_000_000  # 8 million are one for each
 
 
 @pytest.mark.parametrize(
