@@ -108,6 +108,8 @@ def _due(issuance: Issuance, _: Event, moment: Moment) -> Step:
     if issuance.state in {State.WAITING, State.FAILED}:
         on = issuance.resume or State.REQUESTED
         begun = {"begun_at_ms": moment.now_ms, "wanted_since_ms": issuance.since_ms}
+        if on is State.REQUESTED:
+            begun["looks"] = issuance.looks
         return _due(moved(issuance, on, moment, **begun), _, moment)
     if issuance.state is State.REQUESTED:
         return _due_requested(issuance)

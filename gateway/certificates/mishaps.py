@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.certificates.events import Command
 from gateway.certificates.moves import (
+    FIRST_CONTEST_MS,
+    LONGEST_CONTEST_MS,
     LONGEST_FAILURE_MS,
     LONGEST_REST_MS,
     SHORT_HOLD_MS,
@@ -29,6 +31,7 @@ from gateway.certificates.moves import (
     moved,
     order_anew,
     wait,
+    wait_ms,
     without_challenge,
     without_key,
     without_order,
@@ -80,17 +83,33 @@ def authorities_held(issuance: Issuance, event: events.AuthoritiesHeld, moment: 
     """No order may be placed before a time: rest till then, and a little longer than others.
 
     It is looked at again sooner, since what holds it may end: by an operator, or with the
-    authority that was away. One that had been granted before is chosen anew at once: by another
-    authority, perhaps.
+    authority that was away. Where others were faster it rests longer each time, up to an hour. One
+    that had been granted before is chosen anew at once: by another authority, perhaps.
     """
     if issuance.directory_url is not None:
         return Step(without_key(without_order(issuance)), Command.CHOOSE_AUTHORITY)
-    pause_ms = max(event.until_ms - moment.now_ms, 0)
+    looks = issuance.looks if event.reason is Reason.RATE_LIMITED else 0
+    contest_ms = _contest_ms(looks, moment)
+    pause_ms = max(event.until_ms - moment.now_ms, contest_ms)
+    rest_ms = max(min(pause_ms, LONGEST_REST_MS), contest_ms)
     spread_ms = int(moment.jitter * min(60_000, max(500, pause_ms // 10)))
-    rest_ms = min(pause_ms, LONGEST_REST_MS) + spread_ms
-    waiting = wait(issuance, moment, event.reason, event.detail, rest_ms).issuance
-    # Nothing went wrong: it was told beforehand.
-    return Step(replace(waiting, faults=issuance.faults, told_until_ms=event.until_ms + spread_ms))
+    waiting = wait(issuance, moment, event.reason, event.detail, rest_ms + spread_ms).issuance
+    return Step(
+        replace(
+            waiting,
+            # Nothing went wrong: it was told beforehand.
+            faults=issuance.faults,
+            told_until_ms=moment.now_ms + pause_ms + spread_ms,
+            looks=looks + (pause_ms == rest_ms),
+        )
+    )
+
+
+def _contest_ms(looks: int, moment: Moment) -> int:
+    """How long to leave a limit to others, having come so often when it was to be free."""
+    if not looks:
+        return 0
+    return wait_ms(FIRST_CONTEST_MS, LONGEST_CONTEST_MS, looks - 1, moment.jitter)
 
 
 def zone_failed(issuance: Issuance, event: events.ZoneFailed, moment: Moment) -> Step:

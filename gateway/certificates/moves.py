@@ -27,6 +27,11 @@ SHORT_HOLD_MS: Final = 60_000
 LONGEST_REST_MS: Final = 600_000
 """A held order is looked at again after this time: what holds it may have ended before."""
 
+FIRST_CONTEST_MS: Final = 30_000
+LONGEST_CONTEST_MS: Final = 3_600_000
+"""What is held by a limit and finds nothing left at the time it was told rests ever longer: a
+thousand that wait for one figure would else all look whenever one of them can go on."""
+
 FIRST_FAULT_MS: Final = 1_000
 LONGEST_FAULT_MS: Final = 600_000
 FIRST_FAILURE_MS: Final = 60_000

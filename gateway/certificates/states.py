@@ -71,7 +71,8 @@ class Issuance:
     `resume` is the state that a waiting issuance goes on in. `failures` counts orders that came to
     nothing, `orders_lost` those that vanished. `faults` counts the passing faults in a row, that is
     since it last came forward, `away` those among them that were the authority's; `looks` the polls
-    in the present state. `failed_at` is the authority of the last order that came to nothing.
+    in the present state or, of one that a limit holds, how often it rested to the time it was told.
+    `failed_at` is the authority of the last order that came to nothing.
     `told_until_ms` is until when it is held, where it is looked at sooner;
     `barred`: it rests since its client's policy does not allow it.
     `directory_url` is the authority chosen, `passed_over` says of others until when not to choose

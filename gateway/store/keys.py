@@ -45,6 +45,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from functools import cache
 
 BUCKETS = 128
 """How many slots hostnames spread over. Part of the stored form: changing it moves every key."""
@@ -177,8 +178,14 @@ def ledger_index_key(directory_url: str) -> str:
 
 def ledger_key(directory_url: str, kind: str, subject: str = "") -> str:
     """The key of one figure or hold of a directory's account."""
-    key = f"gw:{{a{fingerprint(directory_url)}}}:{kind}"
+    key = f"gw:{{a{_directory(directory_url)}}}:{kind}"
     return f"{key}:{subject}" if subject else key
+
+
+@cache
+def _directory(directory_url: str) -> str:
+    """Its fingerprint, made once: there are few, and one decision of a ledger has ten keys."""
+    return fingerprint(directory_url)
 
 
 def in_ledger_key(key: str) -> tuple[str, str]:

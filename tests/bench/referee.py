@@ -54,6 +54,14 @@ class Referee:
         """A validation of the hostname has failed."""
         self._take("failures", hostname, FAILURES, now_ms)
 
+    def forget(self, now_ms: int) -> None:
+        """Drop the buckets that are full again: a year has millions of them."""
+        self._buckets = {
+            (name, subject): bucket
+            for (name, subject), bucket in self._buckets.items()
+            if now_ms - bucket.at_ms < _WEEK_MS
+        }
+
     def _take(self, name: str, subject: str, limit: Limit, now_ms: int) -> None:
         bucket = self._left(name, subject, limit, now_ms)
         if bucket.left < 1:

@@ -62,7 +62,10 @@ class Scenario:
 
 @dataclass
 class Outcome:
-    """What came of it; `waits_ms` are those of new names, from the question to the certificate."""
+    """What came of it; `waits_ms` are those of new names, from the question to the certificate.
+
+    `held` is how often an order was asked for and held back.
+    """
 
     issued_in_hour: Counter[int] = field(default_factory=Counter)
     expired: int = 0
@@ -70,6 +73,7 @@ class Outcome:
     new_waits_ms: list[int] = field(default_factory=list)
     import_waits_ms: list[int] = field(default_factory=list)
     still_waiting: int = 0
+    held: int = 0
     referee: Referee = field(default_factory=Referee)
 
 
@@ -120,6 +124,7 @@ class Simulation:
             self.now_ms, number, kind = heapq.heappop(self._agenda)
             if self.now_ms >= forget_at_ms:
                 self._store.forget()
+                self.outcome.referee.forget(self.now_ms)
                 forget_at_ms += DAY_MS
             await self._happen(number, kind)
         self.now_ms = self._end_ms
@@ -190,7 +195,8 @@ class Simulation:
     async def _renew(self, number: int) -> None:
         if self._chance.random() < self._scenario.broken_share:
             self._broken_until_ms[number] = self.now_ms + self._scenario.broken_ms
-        certificate = self._certificate(number)
+        # What the CA has said of it since decided when; the rest goes by its lifetime.
+        certificate = _fresh(self._valid_until_ms[number], 0.0)
         issuance = machine.request_renewal(str(number), certificate, "id", self._moment())
         self._under_way[number] = issuance
         await self._step(number)
@@ -203,6 +209,7 @@ class Simulation:
             hostname, client = self._names(number)
             verdict = await self._ledger.spend(hostname, client, renewal=kind)
             if not isinstance(verdict, Granted):
+                self.outcome.held += 1
                 held = events.AuthoritiesHeld(verdict.until_ms, Reason.RATE_LIMITED, verdict.detail)
                 self._rest(number, machine.advance(step.issuance, held, moment).issuance)
                 return

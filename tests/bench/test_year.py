@@ -31,6 +31,13 @@ def test_a_budget_without_a_figure_for_domains_is_seen_to_cross_the_limit() -> N
     assert outcome.referee.refused == {"domain": FEW.imported - 50}
 
 
+def test_names_that_wait_for_one_limit_are_looked_at_a_few_times_each() -> None:
+    crowd = dataclasses.replace(FEW, days=2, new_a_day=2_000, certificates=1, imported=0)
+    outcome = passed(crowd)
+    assert max(outcome.new_waits_ms) > 2 * HOUR_MS
+    assert 0 < outcome.held < 10 * len(outcome.new_waits_ms)
+
+
 def test_hostnames_that_cannot_be_validated_for_too_long_are_seen_to_expire() -> None:
     outcome = passed(
         dataclasses.replace(
@@ -57,6 +64,15 @@ def test_a_renewal_that_names_what_it_replaces_is_not_counted() -> None:
     for _ in range(100):
         referee.order("a.example", "example", 0, is_exempt=True)
     assert referee.refused == {}
+
+
+def test_the_referee_forgets_nothing_that_still_counts() -> None:
+    referee = Referee()
+    for _ in range(5):
+        referee.order("a.example", "example", 0, is_exempt=False)
+    referee.forget(24 * HOUR_MS)
+    referee.order("a.example", "example", 24 * HOUR_MS, is_exempt=False)
+    assert referee.refused == {"host": 1}
 
 
 def test_the_referee_refuses_an_order_after_five_failed_validations_in_an_hour() -> None:

@@ -116,6 +116,45 @@ def test_held_back_order_waits_for_its_time_and_is_no_fault() -> None:
     assert advance(after, events.Due(), NOW).command is Command.CHOOSE_AUTHORITY
 
 
+def held_again(before: Issuance, reason: Reason, *, for_ms: int) -> tuple[Issuance, int]:
+    """What comes of a held issuance that looks when it is due and is held again; how long for."""
+    now = Moment(before.due_at_ms, 0.0)
+    asking = advance(before, events.Due(), now).issuance
+    event = events.AuthoritiesHeld(now.now_ms + for_ms, reason, "used up")
+    after = advance(asking, event, now).issuance
+    return after, after.due_at_ms - now.now_ms
+
+
+def test_order_that_finds_others_faster_each_time_leaves_the_limit_to_them_for_longer() -> None:
+    current = issuance(State.REQUESTED, directory_url=None, order_url=None, due_at_ms=NOW.now_ms)
+    rests_ms = []
+    for _ in range(11):
+        current, rest_ms = held_again(current, Reason.RATE_LIMITED, for_ms=36_000)
+        rests_ms.append(rest_ms)
+        assert current.told_until_ms == current.due_at_ms
+    doubled = [30_000 * 2**times for times in range(1, 7)]
+    assert rests_ms == [36_000, 36_000, *doubled, *([moves.LONGEST_CONTEST_MS] * 3)]
+
+
+def test_order_that_is_held_for_long_is_looked_at_in_between_as_often_as_ever() -> None:
+    current = issuance(State.REQUESTED, directory_url=None, order_url=None, due_at_ms=NOW.now_ms)
+    until_ms = NOW.now_ms + 5 * moves.LONGEST_REST_MS // 2
+    rests_ms = []
+    while current.due_at_ms < until_ms:
+        for_ms = until_ms - current.due_at_ms
+        current, rest_ms = held_again(current, Reason.RATE_LIMITED, for_ms=for_ms)
+        rests_ms.append(rest_ms)
+        assert current.told_until_ms == until_ms
+    assert rests_ms == [moves.LONGEST_REST_MS, moves.LONGEST_REST_MS, moves.LONGEST_REST_MS // 2]
+
+
+def test_order_that_waits_for_an_authority_to_come_back_rests_no_longer_each_time() -> None:
+    current = issuance(State.REQUESTED, directory_url=None, order_url=None, due_at_ms=NOW.now_ms)
+    for _ in range(10):
+        current, rest_ms = held_again(current, Reason.AUTHORITY_UNAVAILABLE, for_ms=300_000)
+        assert rest_ms == 300_000
+
+
 def test_new_account_key_makes_the_challenge_be_read_again() -> None:
     after = advance(issuance(State.PROPAGATED), failed(FaultKind.STALE_CHALLENGE), NOW).issuance
     assert (after.state, after.challenge_value) == (State.ORDERED, None)
