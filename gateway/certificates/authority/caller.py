@@ -83,6 +83,10 @@ class Caller:
         directory = self._known_directory(self._monotonic() + CALL_SECONDS)
         return directory.get(Operation.RENEWAL_INFO.value)
 
+    def directory_at_hand(self) -> Mapping[str, str] | None:
+        """Answer the directory unless it has to be read for that. Never blocks."""
+        return self._directory if self._monotonic() < self._directory_until else None
+
     def get(self, operation: Operation, url: str) -> Reply:
         """Read an unsigned resource; answers the CA's 2xx, raises AuthorityFault for all else."""
         deadline = self._monotonic() + CALL_SECONDS

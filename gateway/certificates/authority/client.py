@@ -15,8 +15,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 import structlog
-from acme import messages
-from cryptography import x509
 
 from gateway.certificates.accounts import AccountStore
 from gateway.certificates.authority import reading
@@ -27,6 +25,7 @@ from gateway.certificates.authority.faults import Operation, senseless
 from gateway.certificates.authority.network import Network
 from gateway.certificates.authority.replies import Reply
 from gateway.certificates.authority.settings import AuthoritySettings
+from gateway.certificates.authority.signing import certificate_request
 from gateway.certificates.authority.threads import Threads
 from gateway.certificates.orders import (
     AccountView,
@@ -211,9 +210,8 @@ class Authority:
 
     async def finalize(self, finalize_url: str, csr_der: bytes) -> OrderView:
         """Have a `ready` order issued. NOT_READY when it isn't, also when it was issued already."""
-        csr = x509.load_der_x509_csr(csr_der)
-        payload: str = messages.CertificateRequest(csr=csr).json_dumps()
-        reply = await self._signed(Operation.FINALIZE, finalize_url, payload.encode())
+        payload = certificate_request(csr_der)
+        reply = await self._signed(Operation.FINALIZE, finalize_url, payload)
         url = reply.headers.get("location", "")
         return reading.read_order(Operation.FINALIZE, reply, url, _utc_now())
 
@@ -235,6 +233,10 @@ class Authority:
         await self._signed(Operation.DEACTIVATE_AUTHORIZATION, url, b'{"status":"deactivated"}')
 
     async def _renewal_info_url(self) -> str | None:
+        at_hand = self._caller.directory_at_hand()
+        if at_hand is not None:
+            # Without a thread, which would be one of nine for an issuance.
+            return at_hand.get(Operation.RENEWAL_INFO.value)
         return await self._threads.run(self._caller.renewal_info_url, may_be_left=True)
 
     def _pass_on(self, info: RenewalInfo, renewal_id: str) -> None:

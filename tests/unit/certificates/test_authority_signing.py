@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from acme import challenges
+from acme import challenges, jws
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -69,6 +69,21 @@ def test_signature_verifies() -> None:
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     text = f"{message['protected']}.{message['payload']}".encode()
     key.public_key().verify(signature, text, ec.ECDSA(SHA256()))
+
+
+@pytest.mark.parametrize("key_pem", KEYS.values(), ids=KEYS)
+@pytest.mark.parametrize("payload", [b"", b"{}", "ä".encode() * 1000])
+@pytest.mark.parametrize("account_url", [None, ACCOUNT])
+def test_request_is_what_others_read_and_verify(
+    key_pem: bytes, payload: bytes, account_url: str | None
+) -> None:
+    signer = load_signer(key_pem, account_url)
+    message = jws.JWS.json_loads(signer.sign(payload, url=ACCOUNT, nonce=b"\xff\x00nonce"))
+    assert message.verify(signer.key.public_key())
+    assert message.payload == payload
+    header = message.signature.combined
+    assert (header.nonce, header.url, header.kid) == (b"\xff\x00nonce", ACCOUNT, account_url)
+    assert (header.jwk is None) is (account_url is not None)
 
 
 def test_same_key_signs_under_another_url() -> None:
