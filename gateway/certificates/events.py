@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from gateway.certificates.orders import AuthorizationView, FaultKind, OrderView
@@ -29,6 +29,20 @@ class Command(StrEnum):
     ANSWER_CHALLENGE = "answer-challenge"
     FINALIZE = "finalize"
     FETCH_CERTIFICATE = "fetch-certificate"
+
+
+TRACELESS: Final = frozenset(
+    {
+        Command.MAKE_KEY,
+        Command.READ_ORDER,
+        Command.READ_AUTHORIZATION,
+        Command.LOCATE_CHALLENGE,
+        Command.CHECK_PROPAGATION,
+        Command.FETCH_CERTIFICATE,
+    }
+)
+"""Commands that change nothing outside: whoever does not know that they were carried out may carry
+them out again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ It decides, the worker acts: no clock, no randomness, no I/O. A step names at mo
 carry out at once; without one the issuance rests until its `due_at_ms`. Whoever carries a command
 out stores the step's issuance first, so the next process finds all it needs: key and CSR before the
 order, the order's URL at once after it, the challenge's place and value before it is published.
+Only a step that `may_be_forgotten` need not be stored.
 
 Where a process may have died, the order is read again before anything is chosen: it may be ready or
 valid already (RFC 8555 section 7.1.6: reused authorizations, a crash after finalize). An event that
@@ -93,6 +94,15 @@ def advance(issuance: Issuance, event: Event, moment: Moment) -> Step:
         # It came forward: what comes next begins with fresh patience.
         return Step(replace(step.issuance, faults=0, away=0), step.command)
     return step
+
+
+def may_be_forgotten(before: Issuance, step: Step) -> bool:
+    """Whether whoever goes on after a crash needs nothing of a step, taken from `before`.
+
+    It stays in the state that is stored, and next only looks at what is outside: looking again
+    costs nothing but time. That saves four of an issuance's sixteen writes to Redis.
+    """
+    return step.command in events.TRACELESS and step.issuance.state is before.state
 
 
 _RANKS: Final[dict[State, int]] = {

@@ -263,6 +263,8 @@ class Worker:
                 state=step.issuance.state.value,
                 detail=step.issuance.message,
             )
+            if machine.may_be_forgotten(issuance, step) and not self._stop.is_set():
+                continue
             left = debts.debt_of_step(command, issuance, event)
             document = await self._store_step(document, step, event, left)
         return document
