@@ -10,7 +10,8 @@ or stores an issuance: the machine and the worker do. Only this part imports `ac
     settings  AuthoritySettings: which CA, and who we are there
     threads   where the blocking half runs
     caller    directory, request, classification, log line: the blocking half
-    network   HTTP and nonces
+    network   nonces, and what is asked again
+    connections   HTTP over kept connections
     signing   the account key and what is signed with it
     reading   what a CA's orders and authorizations say (pure)
     chains    which of several chains is wanted (pure)

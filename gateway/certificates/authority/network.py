@@ -6,8 +6,8 @@ nonce. Judges no answer but that one. Blocking; one Network serves any number of
 
 `ClientNetwork` of acme 5.9.0 is not used: it repeats a rejected nonce once only and throws away the
 nonces that errors carry (5% rejections make 1.6% of issuances fail), races when shared by threads,
-loses the problem document of a 409, and logs request bodies and nonces. urllib3's pool is made for
-threads and takes half the CPU time of `requests` around it, a quarter of httpx's async client.
+loses the problem document of a 409, and logs request bodies and nonces. How a request gets there
+and its answer back is known to `connections`.
 
 Called by `caller`.
 """
@@ -23,22 +23,23 @@ from pathlib import Path
 from typing import Final
 
 import certifi
-import urllib3
 
 from gateway.certificates import leases
+from gateway.certificates.authority.connections import (
+    Connections,
+    Cut,
+    NoAnswer,
+    Request,
+    TooLong,
+)
 from gateway.certificates.authority.replies import Reply, one_line
 from gateway.certificates.authority.signing import Signer
 from gateway.certificates.orders import AuthorityFault, FaultKind
 
-CONNECT_SECONDS: Final = 5.0
-READ_SECONDS: Final = 20.0
-MAX_BODY_BYTES: Final = 1024 * 1024
 # Where nine of ten nonces are rejected, ten tries would fail every third call. Bounded in time by
 # the call's deadline too.
 MAX_NONCE_RETRIES: Final = 50
 MAX_KEPT_NONCES: Final = 64
-
-_CHUNK_BYTES: Final = 65536
 
 
 class NoNonce(Exception):
@@ -79,8 +80,8 @@ class Network:
 
         Raises ValueError when the bundle can't be used.
         """
-        self._pool = urllib3.PoolManager(
-            maxsize=connections, ssl_context=_tls_context(ca_bundle), retries=False
+        self._connections = Connections(
+            _tls_context(ca_bundle), most=connections, monotonic=monotonic
         )
         self._headers = {
             "User-Agent": user_agent,
@@ -94,7 +95,7 @@ class Network:
 
     def close(self) -> None:
         """Close all idle connections."""
-        self._pool.clear()
+        self._connections.close()
 
     def get(self, url: str, deadline: float) -> Reply:
         """Read an unsigned resource."""
@@ -137,61 +138,32 @@ class Network:
         A CA may close an idle connection at the moment it is used again. The same bytes are then
         sent once more, which can't be done twice: their nonce is good for one request only.
         """
+        request = Request(method, url, {**self._headers, **headers}, body)
         try:
             try:
-                return self._exchange_once(method, url, headers, body, deadline), False
-            except urllib3.exceptions.ProtocolError:
-                return self._exchange_once(method, url, headers, body, deadline), True
-        except urllib3.exceptions.HTTPError as error:
-            raise _unreachable(_sentence(error)) from None
+                return self._exchange_once(request, deadline), False
+            except Cut:
+                return self._exchange_once(request, deadline), True
+        except NoAnswer as reason:
+            raise _unreachable(str(reason)) from None
+        except TooLong:
+            raise AuthorityFault(FaultKind.SERVER_ERROR, "the CA's answer is too long") from None
 
-    def _exchange_once(
-        self, method: str, url: str, headers: dict[str, str], body: bytes | None, deadline: float
-    ) -> Reply:
-        left = deadline - self._monotonic()
-        if left <= 0:
+    def _exchange_once(self, request: Request, deadline: float) -> Reply:
+        if deadline <= self._monotonic():
             raise _unreachable("the CA took too long to answer")
         leases.check()
-        response = self._pool.request(
-            method,
-            url,
-            body=body,
-            headers={**self._headers, **headers},
-            timeout=urllib3.Timeout(
-                connect=min(CONNECT_SECONDS, left), read=min(READ_SECONDS, left)
-            ),
-            redirect=False,
-            preload_content=False,
-            decode_content=False,
-        )
-        try:
-            content = self._read_body(response, deadline)
-        except BaseException:
-            response.close()
-            raise
-        response.release_conn()
-        # By name: `items` answers each line of a repeated header, and only the last would be kept.
-        replied = {name.lower(): response.headers[name] for name in response.headers}
-        return Reply(response.status, replied, content)
-
-    def _read_body(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
-        content = bytearray()
-        # `read1` answers what has arrived; `read` waits for all of it, however slowly it drips.
-        while chunk := response.read1(_CHUNK_BYTES, decode_content=False):
-            content += chunk
-            if len(content) > MAX_BODY_BYTES:
-                raise AuthorityFault(FaultKind.SERVER_ERROR, "the CA's answer is too long")
-            if self._monotonic() > deadline:
-                raise _unreachable("the CA took too long to answer")
-        return bytes(content)
+        return self._connections.exchange(request, deadline)
 
 
 def _tls_context(ca_bundle: Path | None) -> ssl.SSLContext:
     try:
-        return ssl.create_default_context(cafile=ca_bundle or certifi.where())
+        context = ssl.create_default_context(cafile=ca_bundle or certifi.where())
     except (OSError, ssl.SSLError) as error:
         reason = error.strerror or "no PEM certificates in it"
         raise ValueError(f"acme.ca_bundle {ca_bundle} cannot be used: {reason}") from None
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 def _is_bad_nonce(reply: Reply) -> bool:
@@ -214,33 +186,3 @@ def _nonce_of(reply: Reply) -> bytes | None:
 
 def _unreachable(sentence: str) -> AuthorityFault:
     return AuthorityFault(FaultKind.UNREACHABLE, one_line(sentence))
-
-
-def _sentence(error: urllib3.exceptions.HTTPError) -> str:
-    # In own words: those of urllib3 carry the addresses of Python objects.
-    cause = error.__cause__ or error.__context__ or (error.args[0] if error.args else None)
-    if isinstance(error, urllib3.exceptions.SSLError):
-        return _tls_sentence(cause)
-    if isinstance(error, urllib3.exceptions.NameResolutionError):
-        return "the CA's host name cannot be resolved"
-    # The class of a refused connection is one of timeouts too: it comes first.
-    if isinstance(error, urllib3.exceptions.NewConnectionError):
-        reason = cause.strerror if isinstance(cause, OSError) else None
-        return f"no connection to the CA: {reason or 'refused'}"
-    if isinstance(error, urllib3.exceptions.ConnectTimeoutError):
-        return "no connection to the CA in time"
-    if isinstance(error, urllib3.exceptions.TimeoutError):
-        return "no answer from the CA in time"
-    if isinstance(error, urllib3.exceptions.ProtocolError):
-        return "the CA cut the connection off before its answer was complete"
-    return f"the CA cannot be asked ({type(error).__name__})"
-
-
-def _tls_sentence(cause: object) -> str:
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return (
-            f"the CA's own TLS certificate is not trusted ({cause.verify_message}): "
-            "acme.ca_bundle must hold the root that it was issued from"
-        )
-    reason = cause.reason if isinstance(cause, ssl.SSLError) else None
-    return f"no TLS connection to the CA ({reason or 'handshake failed'})"

@@ -13,7 +13,8 @@ import pytest
 
 from gateway.certificates.accounts import StoredAccount
 from gateway.certificates.authority import Authority
-from gateway.certificates.authority.network import MAX_BODY_BYTES, MAX_NONCE_RETRIES, Network, Post
+from gateway.certificates.authority.connections import MAX_BODY_BYTES
+from gateway.certificates.authority.network import MAX_NONCE_RETRIES, Network, Post
 from gateway.certificates.authority.replies import Reply
 from gateway.certificates.authority.signing import load_signer
 from gateway.certificates.keys import KeyType, new_private_key
