@@ -1,10 +1,11 @@
-"""Reads a signed reply, as far as somebody looks at it: the plain case, which nearly all are.
+"""Reads a reply, as far as somebody looks at it: the plain case, which nearly all are.
 
 dnspython reads all of a message into objects before it checks the signature: 0.36 ms for a name
 with an address and a marker. Here the records are only counted off, then the signature is checked
 (`signing`), and then what is looked at is read: answers with their data, of the authority section
 whose records of which types there are, of the additional section nothing until somebody asks. That
-takes 0.09 ms. Records themselves are still dnspython's.
+takes 0.09 ms. Records themselves are still dnspython's. A reply to a question without a signature
+is read the same way, but for that.
 
 Whatever is not plain is None here: another question, an error in the signature, extended rcodes,
 classes other than IN, data that can't be read. `replies` then has dnspython read it. Must not
@@ -72,7 +73,7 @@ class Reply(dns.message.Message):
 
     @classmethod
     def plain(
-        cls, asked: Asked, flags: int, signed_at: int, records: "Sequence[Sequence[_Record]]"
+        cls, asked: Asked, flags: int, signed_at: int | None, records: "Sequence[Sequence[_Record]]"
     ) -> "Reply":
         """By the records of its sections but the question."""
         answer, authority, additional = records
@@ -138,15 +139,15 @@ class _Record(NamedTuple):
         )
 
 
-def read_plain(asked: Asked, wire: bytes, key: TsigKey, now: float) -> Reply | None:
-    """The reply, if it answers this request plainly and is proven to; else None."""
+def read_plain(asked: Asked, wire: bytes, key: TsigKey | None, now: float) -> Reply | None:
+    """The reply, if it answers this request plainly and, with a `key`, is proven to; else None."""
     try:
         return _read(asked, wire, key, now)
     except _UNREADABLE:
         return None
 
 
-def _read(asked: Asked, wire: bytes, key: TsigKey, now: float) -> Reply | None:
+def _read(asked: Asked, wire: bytes, key: TsigKey | None, now: float) -> Reply | None:
     _, flags, questions, *counts = _HEADER.unpack_from(wire)
     start = _HEADER.size
     for _ in range(questions):
@@ -154,17 +155,19 @@ def _read(asked: Asked, wire: bytes, key: TsigKey, now: float) -> Reply | None:
     if not _answers(asked, wire, start, counts):
         return None
     answer, authority, additional = _count_off(asked, wire, start, counts)
-    if not additional:
+    if not additional and key is not None:
         return None
-    tsig = additional.pop()
+    tsig = None if key is None else additional.pop()
     opt = additional.pop() if additional and additional[-1].rdtype == RdataType.OPT else None
     if opt is not None and opt.ttl & _EXTENDED_RCODE:
         return None
     if not all(record.is_plain for record in (*answer, *authority, *additional)):
         return None
-    signed_at = signed_time(asked, wire, tsig.start, tsig.data_start, key, now)
-    if signed_at is None:
-        return None
+    signed_at: int | None = None
+    if key is not None and tsig is not None:
+        signed_at = signed_time(asked, wire, tsig.start, tsig.data_start, key, now)
+        if signed_at is None:
+            return None
     return Reply.plain(asked, flags, signed_at, (answer, authority, additional))
 
 
@@ -179,7 +182,7 @@ def _answers(asked: Asked, wire: bytes, start: int, counts: Sequence[int]) -> bo
 
 
 def _count_off(asked: Asked, wire: bytes, start: int, counts: Sequence[int]) -> list[list[_Record]]:
-    """The records of the sections behind the question."""
+    """The records of the sections behind the question. Raises: ValueError and other faults."""
     names = {_HEADER.size: asked.message.sections[0][0].name}
     sections: list[list[_Record]] = []
     for count in counts:
@@ -191,6 +194,8 @@ def _count_off(asked: Asked, wire: bytes, start: int, counts: Sequence[int]) -> 
             records.append(_Record(wire, names, start, rdtype, rdclass, ttl, data_start, size))
             start = data_start + size
         sections.append(records)
+    if start != len(wire):
+        raise ValueError("something follows the last record, or is missing of it")
     return sections
 
 

@@ -76,7 +76,7 @@ def read_reply(asked: Asked, wire: bytes, peer: Peer) -> Reply:
         raise ReplyInvalid(f"The {peer} sent something that is not a reply to the question.")
     if wire[2] & 0x02:
         raise ReplyTruncated(f"The {peer} cut its reply short.")
-    plain = read_plain(asked, wire, peer.key, clock()) if peer.key is not None else None
+    plain = read_plain(asked, wire, peer.key, clock())
     if plain is not None:
         return plain
     keyring = None if peer.key is None else peer.key.for_signing()

@@ -1,8 +1,10 @@
-"""Plain reading of signed replies: what it accepts, dnspython accepts and reads the same."""
+"""Plain reading of replies: what it accepts, dnspython accepts and reads the same."""
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import dns.exception
 import dns.flags
 import dns.message
 import dns.opcode
@@ -28,7 +30,7 @@ OTHER_KEYS = [
 ]
 
 
-def read(to: Asked, wire: bytes, key: TsigKey = ZONE.key) -> Reply | None:
+def read(to: Asked, wire: bytes, key: TsigKey | None = ZONE.key) -> Reply | None:
     return read_plain(to, wire, key, time.time())
 
 
@@ -94,6 +96,56 @@ def test_damaged_reply_is_none_or_what_dnspython_reads(data: st.DataObject) -> N
     reply = read(to, damaged)
     if reply is not None:
         require_same(reply, read_by_dnspython(to, damaged))
+
+
+def unsigned(
+    edns: bool = True, records: Sequence[Sequence[str]] = ((), (), ())
+) -> tuple[Asked, bytes]:
+    """A question that nobody signs, and an answer to it."""
+    message = query(edns=edns)
+    made = answer(asked(message), sections=records)
+    made.tsig, made.want_tsig_sign = None, False
+    return Asked(message, message.to_wire()), made.to_wire()
+
+
+@given(edns=st.booleans(), records=sections)
+def test_unsigned_reply_to_an_unsigned_question_is_read_as_dnspython_reads_it(
+    edns: bool, records: Sequence[Sequence[str]]
+) -> None:
+    to, wire = unsigned(edns, records)
+    reply = read(to, wire, None)
+    assert reply is not None
+    theirs = dns.message.from_wire(wire)
+    assert (reply.id, reply.flags, reply.answer) == (theirs.id, theirs.flags, theirs.answer)
+    assert heads(reply.authority) == heads(theirs.authority)
+    assert reply.additional == theirs.additional
+    assert reply.signed_at is None
+
+
+@given(st.data())
+def test_damaged_unsigned_reply_has_no_other_answer_than_dnspython_reads(
+    data: st.DataObject,
+) -> None:
+    to, whole = unsigned(records=data.draw(sections))
+    wire = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 3))):
+        wire[data.draw(st.integers(0, len(wire) - 1))] = data.draw(st.integers(0, 255))
+    reply = read(to, bytes(wire), None)
+    with contextlib.suppress(dns.exception.DNSException, ValueError):
+        theirs = dns.message.from_wire(bytes(wire), keyring=False)
+        assert reply is None or reply.answer == theirs.answer
+
+
+@pytest.mark.parametrize("change", [lambda wire: wire + b"\x00", lambda wire: wire[:-1]])
+def test_unsigned_reply_that_ends_elsewhere_is_not_plain(change: Callable[[bytes], bytes]) -> None:
+    to, wire = unsigned(records=([ADDRESS], (), ()))
+    assert read(to, wire, None) is not None
+    assert read(to, change(wire), None) is None
+
+
+def test_signed_reply_to_an_unsigned_question_is_not_plain() -> None:
+    to = asked(query())
+    assert read(Asked(to.message, to.message.to_wire()), answer(to).to_wire(), None) is None
 
 
 @given(st.binary(max_size=300))
