@@ -1,9 +1,9 @@
 """A client's way to certificates: ask for many hostnames, and again until each is ready.
 
-Responsible for asking no sooner than it was told to (or than `longest_pause` allows), for how long
-each hostname took from the first question to its certificate, and for whether each certificate is
-right: for its hostname, with its key. Must not: know the gateway's code. Called by `issuance`,
-`issuing`.
+Responsible for asking no sooner than it was told to (or than `longest_pause` allows), nor more often
+than a client would that waits for a thousand, for how long each hostname took from the first
+question to its certificate, and for whether each certificate is right: for its hostname, with its
+key. Must not: know the gateway's code. Called by `issuance`, `issuing`.
 """
 
 import asyncio
@@ -22,6 +22,9 @@ from tests.bench.wire import Wire
 from tests.lab.process import LabFault
 
 _IDLE_SECONDS = 0.01
+
+_QUESTIONS_A_SECOND = 50
+"""How often a client asks at the most for all that it still waits for."""
 
 
 @dataclass
@@ -53,6 +56,11 @@ class _Errands:
     @property
     def is_over(self) -> bool:
         return len(self.ready) == len(self.requests)
+
+    def pause_after(self, told_ms: int) -> float:
+        """How long until the next question for a hostname, told to come back after so long."""
+        waiting = len(self.requests) - len(self.ready)
+        return min(told_ms / 1000, max(self.longest_pause, waiting / _QUESTIONS_A_SECOND))
 
 
 def ask_for_all(
@@ -108,7 +116,7 @@ async def _lane(errands: _Errands, wire: Wire) -> None:
             errands.ready[hostname] = time.monotonic()
             errands.answers[hostname] = answer["response"]["certificate"]
         elif outcome == "pending":
-            pause = min(answer["response"]["retryAfterMs"] / 1000, errands.longest_pause)
+            pause = errands.pause_after(answer["response"]["retryAfterMs"])
             heapq.heappush(errands.due, (time.monotonic() + pause, hostname))
         elif outcome == "overloaded":
             errands.put_off += 1
