@@ -40,10 +40,16 @@ class WrongType(StoreRefused):
     """Something of another type lies under a key: no gateway has written it."""
 
 
+class NotPrimary(RedisConnectionError):
+    """A server that a failover has made a replica, or not yet the primary: as if it were gone."""
+
+
 def judged(error: RedisError | OSError) -> StoreUnavailable | StoreRefused:
     """Tell faults that pass by themselves (a failover, a full disk) from refusals."""
     if isinstance(error, AuthenticationError):
         return StoreUnavailable("Redis does not take the user or the password of redis.url")
+    if isinstance(error, NotPrimary):
+        return StoreUnavailable(str(error))
     if isinstance(error, UNREACHABLE):
         return StoreUnavailable("Redis cannot be reached")
     if isinstance(error, _PASSING):

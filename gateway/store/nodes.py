@@ -30,7 +30,7 @@ from redis.exceptions import (
 
 from gateway import measures, tracing
 from gateway.ending import end
-from gateway.store.faults import UNREACHABLE, judged
+from gateway.store.faults import UNREACHABLE, NotPrimary, judged
 from gateway.store.lines import Line
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ async def _greet_primary(connection: AbstractConnection) -> None:
     await connection.send_command("ROLE")
     role, *_ = await connection.read_response()
     if role != PRIMARY_ROLE:
-        raise RedisConnectionError("That is not a primary yet, or not any more")
+        raise NotPrimary("Redis is not a primary yet, or not any more")
 
 
 def _in_pairs(answer: Sequence[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from gateway.contract.names import AppId, ClientId, Hostname
 from gateway.store.connection import Store, StoreUnavailable
 from gateway.store.documents import Change, Document, Documents, Holder
 from gateway.store.keys import BUCKETS, bucket_of, due_key, host_key
-from gateway.store.nodes import MAX_CONNECTIONS
+from gateway.store.nodes import MAX_CONNECTIONS, Node
 from gateway.store.routing import LIMIT_SECONDS
 from tests.lab.process import wait_until
 from tests.lab.redis import RedisProcess, ask_redis
@@ -138,6 +138,16 @@ async def test_reads_follow_a_failover(own_set: SentinelSet) -> None:
         await store.members("gw:y")
         assert "cmdstat_hgetall" not in ask_redis(old.port, "INFO", "commandstats")
         assert "cmdstat_zrange" not in ask_redis(old.port, "INFO", "commandstats")
+
+
+async def test_replica_in_the_place_of_a_primary_is_told(own_redis: RedisProcess) -> None:
+    node = Node(("127.0.0.1", own_redis.port), own_redis.url, must_be_primary=True)
+    assert await node.ask(("DBSIZE",)) == 0
+    ask_redis(own_redis.port, "REPLICAOF", "127.0.0.1", "1")
+    await node.hang_up()
+    with pytest.raises(StoreUnavailable, match="not a primary"):
+        await node.ask(("DBSIZE",))
+    await node.close()
 
 
 async def test_pair_that_lost_its_replica_goes_on_and_says_so_once(
