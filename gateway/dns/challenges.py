@@ -219,7 +219,10 @@ class Challenges:
         self, zone: Zone, name: dns.name.Name, cname: RRset, deadline: float
     ) -> bool:
         """Is the CNAME at the name itself, and not made up from a wildcard?"""
-        prerequisites = (RRsetIs(name, cname), *uncut(name, zone.apex))
+        prerequisites: tuple[Prerequisite, ...] = (
+            RRsetIs(name, cname),
+            *uncut(name, zone.apex),
+        )
         try:
             rcode = await self._ask(zone, prerequisites, deadline)
         except ServerRefused:

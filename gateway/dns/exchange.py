@@ -31,6 +31,7 @@ from gateway.dns.errors import (
     ReplyTruncated,
     Unreachable,
 )
+from gateway.dns.lanes import Lanes
 from gateway.dns.lookups import Lookups
 from gateway.dns.names import to_text
 from gateway.dns.replies import Peer, is_reply, read_reply
@@ -79,6 +80,7 @@ class Exchange:
         self._lookups = lookups or Lookups()
         self._silences = Silences()
         self._connections = Connections(keeps=keeps_connections)
+        self.lanes = Lanes()
 
     def close(self) -> None:
         """Close what is kept open; messages may be sent after it, each over its own connection."""
@@ -114,24 +116,7 @@ class Exchange:
         finally:
             seconds = measures.moment() - began
             measures.dns_asked(peer.zone, _kind_of(request), _outcome(result), seconds)
-            tracing.dns_asked(
-                peer.zone,
-                _kind_of(request),
-                to_text(request.sections[0][0].name),
-                (peer.endpoint.host, peer.endpoint.port),
-                over.value,
-                result,
-                seconds,
-            )
-            _log.debug(
-                "dns exchange",
-                server=str(peer.endpoint),
-                zone=peer.zone,
-                over=over.value,
-                asked=_summary(request),
-                result=result,
-                ms=round(seconds * 1000, 1),
-            )
+            tell(peer, request, over, result, seconds)
         return reply
 
     async def look_up(self, host: str, *, until: float) -> list[str]:
@@ -209,6 +194,31 @@ class Exchange:
         if not hosts:
             raise Unreachable(f"No address was found for the {peer}.")
         return [Endpoint(host, endpoint.port) for host in hosts]
+
+
+def tell(peer: Peer, request: dns.message.Message, over: Over, result: str, seconds: float) -> None:
+    """Tell the trace and the log of the present context of an exchange that is over.
+
+    `result` is the reply's rcode, or what fault there was.
+    """
+    tracing.dns_asked(
+        peer.zone,
+        _kind_of(request),
+        to_text(request.sections[0][0].name),
+        (peer.endpoint.host, peer.endpoint.port),
+        over.value,
+        result,
+        seconds,
+    )
+    _log.debug(
+        "dns exchange",
+        server=str(peer.endpoint),
+        zone=peer.zone,
+        over=over.value,
+        asked=_summary(request),
+        result=result,
+        ms=round(seconds * 1000, 1),
+    )
 
 
 def _ready(request: dns.message.Message, peer: Peer) -> Asked:

@@ -29,6 +29,7 @@ from dns.rcode import Rcode
 
 from gateway.dns.errors import Contended, DnsFault, Misplaced, OutcomeUnknown, ServerFailed
 from gateway.dns.exchange import Exchange, Over
+from gateway.dns.joining import Joined, send_joined
 from gateway.dns.names import to_text
 from gateway.dns.observe import Observation, observe
 from gateway.dns.outcome import OutcomeKind
@@ -37,7 +38,7 @@ from gateway.dns.plan import Plan, confirmations
 from gateway.dns.primaries import SERVERS_OWN, Turns
 from gateway.dns.records import RRset
 from gateway.dns.replies import Peer
-from gateway.dns.update import RRsetIs, send_update, uncut
+from gateway.dns.update import NameFree, RRsetIs, send_update, uncut
 from gateway.dns.zones import Zone
 
 MAX_ROUNDS = 4
@@ -123,8 +124,11 @@ class _Rounds:
             elif needs_pin(plan, observed) and self._pin is None and await self._take_pin():
                 before = observed
                 continue  # What is read now is what the pin stands for.
-            elif (refusal := await self._send_pinned(plan, observed, refusal)) == Rcode.NOERROR:
-                return self._settled(plan, observed)
+            else:
+                may_join = before is None and _is_likely(plan, observed)
+                refusal = await self._send_pinned(plan, observed, refusal, may_join=may_join)
+                if refusal == Rcode.NOERROR:
+                    return self._settled(plan, observed)
             has_moved, before = before is not None and not is_old, observed
             if self._pins_left < pins and not has_moved:
                 continue  # The zone has changed, and not this name: bounded by the pins.
@@ -196,7 +200,7 @@ class _Rounds:
         return True
 
     async def _send_pinned(
-        self, plan: Plan, observed: Observation, refusal: Rcode | None
+        self, plan: Plan, observed: Observation, refusal: Rcode | None, *, may_join: bool
     ) -> Rcode | None:
         """As `_send`, pinned if need be. A pin that was refused says nothing of the name.
 
@@ -204,7 +208,7 @@ class _Rounds:
         """
         pin, self._pin = self._pin, None
         if pin is None or not needs_pin(plan, observed):
-            return await self._send(plan)
+            return await self._send(plan, joins=may_join)
         rcode = await self._send(replace(plan, prerequisites=(*plan.prerequisites, pin)))
         if rcode != Rcode.NXRRSET:
             return rcode
@@ -212,18 +216,20 @@ class _Rounds:
         await self._take_pin()
         return refusal
 
-    async def _send(self, plan: Plan) -> Rcode | None:
+    async def _send(self, plan: Plan, *, joins: bool = False) -> Rcode | None:
         """The server's rcode; None when it isn't known. A cut above the name ends it all."""
         zone = self._turns.zone
         try:
-            rcode = await send_update(
-                self._exchange,
-                zone,
-                (*plan.prerequisites, *uncut(self._name, zone.apex)),
-                plan.changes,
-                deadline=self._deadline,
-                prefer=Over.UDP if plan.changes and self.attempted is None else Over.TCP,
-            )
+            if joins:
+                update = Joined(
+                    name=self._name,
+                    deadline=self._deadline,
+                    prerequisites=plan.prerequisites,
+                    changes=plan.changes,
+                )
+                rcode = await send_joined(self._exchange, zone, update)
+            else:
+                rcode = await self._send_alone(plan, zone)
         except OutcomeUnknown as fault:
             if self.attempted is None or plan.kind is not OutcomeKind.UNCHANGED:
                 self.attempted = plan.kind
@@ -237,6 +243,16 @@ class _Rounds:
         if rcode == Rcode.YXRRSET:
             await self._require_uncut()
         return rcode
+
+    async def _send_alone(self, plan: Plan, zone: Zone) -> Rcode:
+        return await send_update(
+            self._exchange,
+            zone,
+            (*plan.prerequisites, *uncut(self._name, zone.apex)),
+            plan.changes,
+            deadline=self._deadline,
+            prefer=Over.UDP if plan.changes and self.attempted is None else Over.TCP,
+        )
 
     async def _require_uncut(self) -> None:
         """Something that must not be there is: was it at the name, or a cut above it?"""
@@ -254,3 +270,9 @@ class _Rounds:
                 f"{to_text(self._name)} lies at or below a delegation or below a DNAME"
                 f" in the zone {zone.name}."
             )
+
+
+def _is_likely(plan: Plan, observed: Observation) -> bool:
+    """Will it pass, if nobody else changes the name meanwhile? Else it would hold up others."""
+    is_doubted = any(isinstance(each, NameFree) for each in plan.prerequisites)
+    return bool(plan.changes) and not (is_doubted and observed.rrsets)

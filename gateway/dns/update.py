@@ -118,7 +118,7 @@ class Delete:
 Change = Add | Delete
 
 
-def uncut(name: dns.name.Name, apex: dns.name.Name) -> tuple[Prerequisite, ...]:
+def uncut(name: dns.name.Name, apex: dns.name.Name) -> tuple[RRsetAbsent, ...]:
     """No zone cut at or above the name, no DNAME above it.
 
     BIND takes an update below a cut with NOERROR and never serves it. The apex has NS by right.
@@ -200,6 +200,14 @@ async def send_update(
     deadline: float,
     prefer: Over = Over.UDP,
 ) -> Rcode:
+    """Send one UPDATE of these, as `send_message` has it, which see."""
+    message = Update(zone.apex, prerequisites, changes)
+    return await send_message(exchange, zone, message, deadline=deadline, prefer=prefer)
+
+
+async def send_message(
+    exchange: Exchange, zone: Zone, message: Update, *, deadline: float, prefer: Over = Over.UDP
+) -> Rcode:
     """Send one UPDATE; answers NOERROR, or how a prerequisite failed (`PREREQUISITE_RCODES`).
 
     A transport that nobody listens on is replaced by the other one. After silence or a reply that
@@ -209,7 +217,6 @@ async def send_update(
     ReplyInvalid, ServerFailed, ServerRefused, TsigRejected when there is nothing to make known;
     NameTooFull.
     """
-    message = Update(zone.apex, prerequisites, changes)
     # As it was meant: a rehearsal sends it without its changes.
     changed = message.changes
     peer = Peer.primary_of(zone)

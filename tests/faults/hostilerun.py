@@ -44,7 +44,6 @@ OWNERS = {
     for (client, app), weight in _APPS.items()
 }
 """All ownerships, and how often each asks: one of a hostname's more than its rivals."""
-_CALLERS = 6
 _END_LIMIT_SECONDS = 30.0
 _LEAST_LIMIT_SECONDS = 30.0
 _LEAST_RATE = 5
@@ -53,12 +52,16 @@ _LEAST_RATE = 5
 
 @dataclass(frozen=True)
 class Options:
-    """What a run may be told. It lasts until so many calls are answered."""
+    """What a run may be told. It lasts until so many calls are answered.
+
+    With many `callers` the gateway sends updates of several hostnames as one.
+    """
 
     calls: int = 800
     seed: int = 0
     processes: int = 1
     flushes: bool = False
+    callers: int = 6
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Findings:
     seconds: float
     versions: int
     gateway_versions: int
+    joined_versions: int
     foreign_changes: tuple[str, ...]
     untrue_answers: tuple[str, ...]
 
@@ -91,12 +95,13 @@ class Findings:
             ("operations of the other writer", f"{self.hand.total()}"),
             ("  ways", hands),
             ("versions of the zone", f"{self.versions}, {self.gateway_versions} the gateway's"),
+            ("  of several hostnames", f"{self.joined_versions}"),
             ("changes to foreign records", f"{len(self.foreign_changes)}"),
             ("untrue answers", f"{len(self.untrue_answers)}"),
         )
         title = (
             f"hostile writer, {options.processes} gateway process(es){redis},"
-            f" {self.seconds:.0f} s, seed {options.seed}"
+            f" {options.callers} callers, {self.seconds:.0f} s, seed {options.seed}"
         )
         return "\n".join([title, *(f"  {name:<32}{value}" for name, value in rows)])
 
@@ -104,7 +109,7 @@ class Findings:
 def run(folder: Path, options: Options) -> Findings:
     """Run in the new `folder`, and judge."""
     with _lab(folder, options.processes) as (bind, redis, desk, config):
-        chances = [_chance(who, options.seed) for who in range(_CALLERS + 1)]
+        chances = [_chance(who, options.seed) for who in range(options.callers + 1)]
         writer = HostileWriter(bind.primary, bind.hand, HOSTNAMES, chances[0])
         callers = [RandomCaller(desk, OWNERS, chance, writer.tell) for chance in chances[1:]]
         is_over = threading.Event()
@@ -138,6 +143,7 @@ def run(folder: Path, options: Options) -> Findings:
         seconds,
         len(versions),
         sum(not version.is_the_hands for version in versions),
+        sum(not version.is_the_hands and len(version.names) > 1 for version in versions),
         (*sorted(logged), *judge.foreign_changes()),
         tuple(judge.untrue_answers()),
     )
@@ -232,6 +238,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--calls", type=int, default=8000, help="of each variant (8000)")
     parser.add_argument("--seed", type=int, default=None, help="repeats a run's choices")
     parser.add_argument("--processes", type=int, default=None, help="gateways of the only variant")
+    parser.add_argument("--callers", type=int, default=Options.callers, help="at once (6)")
     parser.add_argument("--flush", action="store_true", help="empty Redis in the middle of it")
     given = parser.parse_args(arguments)
     seed = secrets.randbelow(2**32) if given.seed is None else given.seed
@@ -241,7 +248,9 @@ def main(arguments: Sequence[str]) -> int:
     is_bad = False
     for processes, flushes in variants:
         with tempfile.TemporaryDirectory(prefix="gateway-hostile-") as folder:
-            findings = run(Path(folder), Options(given.calls, seed, processes, flushes))
+            findings = run(
+                Path(folder), Options(given.calls, seed, processes, flushes, given.callers)
+            )
         print(findings.figures(), flush=True)  # noqa: T201 (a command)
         objections = (*findings.foreign_changes, *findings.untrue_answers)
         for objection in objections:

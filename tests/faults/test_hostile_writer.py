@@ -14,7 +14,7 @@ from tests.faults.hostilerun import Findings, Options, run
 
 CALLS = 400
 VARIANTS = {
-    "one gateway": Options(CALLS),
+    "one gateway, many callers": Options(CALLS, callers=24),
     "two gateways": Options(CALLS, processes=2),
     "two gateways, Redis emptied": Options(CALLS, processes=2, flushes=True),
 }

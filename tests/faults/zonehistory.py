@@ -15,7 +15,7 @@ import re
 import subprocess
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import dns.rdata
@@ -64,6 +64,14 @@ class Version:
     @property
     def names(self) -> set[str]:
         return {record.name for record in self.removed | self.added}
+
+    def at(self, name: str) -> "Version":
+        """What of it is at one name."""
+        removed, added = (
+            frozenset(record for record in records if record.name == name)
+            for records in (self.removed, self.added)
+        )
+        return replace(self, removed=removed, added=added)
 
 
 @dataclass(frozen=True, slots=True)
