@@ -1,7 +1,7 @@
 """A client's way to certificates: ask for many hostnames, and again until each is ready.
 
-Responsible for asking no sooner than it was told to (or than `longest_pause` allows), nor more often
-than a client would that waits for a thousand, for how long each hostname took from the first
+Responsible for asking no sooner than it was told to (or than `longest_pause` allows), nor more
+often than a client would that waits for a thousand, for how long each hostname took from the first
 question to its certificate, and for whether each certificate is right: for its hostname, with its
 key. Must not: know the gateway's code. Called by `issuance`, `issuing`.
 """

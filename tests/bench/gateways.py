@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from tests.lab.gateway import GatewayConfig, GatewayProcess, running_gateway
+from tests.lab.lab import Lab
 from tests.lab.ports import LOOPBACK, free_port
 
 
@@ -20,6 +21,18 @@ def loaded_environ(metrics_port: int) -> dict[str, str]:
         "GATEWAY_LIMITS__UNAUTHENTICATED_PER_SECOND": "1000000",
         "GATEWAY_LIMITS__CONCURRENT_CALLS_PER_CREDENTIAL": "64",
     }
+
+
+def look_at_primary_alone(lab: Lab) -> None:
+    """Have its gateways look for challenges at the primary only.
+
+    Other clients look nowhere, as they are told to here; and the secondary is behind a relay of the
+    lab's, which would take as much processor time as the gateway's own look.
+    """
+    text = lab.config.config_file.read_text()
+    host, _ = lab.bind.primary
+    told = f'servers = ["{host}"]\n\n[zones.tsig]'
+    lab.config.config_file.write_text(text.replace("[zones.tsig]", told))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ may meet a nonce that Pebble refuses. Called by `rows`.
 
 import statistics
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from tests.bench import bodies, other_clients
 from tests.bench.asking import ask_for_all
 from tests.bench.comparing import alone, alternate, at_most, compared
-from tests.bench.gateways import serving
+from tests.bench.gateways import look_at_primary_alone, serving
 from tests.bench.other_clients import Certbot, Lego
 from tests.bench.paces import Pace, tell
 from tests.bench.stock import Stock, suffix, zone_of
@@ -51,7 +52,10 @@ class _Product:
 def measure(pace: Pace) -> dict[str, Any]:
     """All rounds, of `pace.size` hostnames each."""
     rows, notes = [], []
-    with running_lab(LabOptions(gateways=0)) as lab, serving(lab.config) as (gateway,):
+    with ExitStack() as stack:
+        lab = stack.enter_context(running_lab(LabOptions(gateways=0)))
+        look_at_primary_alone(lab)
+        (gateway,) = stack.enter_context(serving(lab.config))
         tokens = provision_clients(gateway.url, lab.config.admin_token, Stock(1))
         numbers = count()
         product = _Product(gateway.port, tokens, numbers)

@@ -18,7 +18,7 @@ from typing import Any
 from tests.bench import bodies, other_clients
 from tests.bench.asking import ask_for_all
 from tests.bench.comparing import alternate, at_least, compared
-from tests.bench.gateways import serving
+from tests.bench.gateways import look_at_primary_alone, serving
 from tests.bench.other_clients import Lego
 from tests.bench.paces import Pace, tell
 from tests.bench.stock import Stock, suffix, zone_of
@@ -128,6 +128,7 @@ def measure(pace: Pace) -> dict[str, Any]:
     """All rounds, of `pace.size` hostnames each."""
     rows, notes, wrong = [], [], []
     with running_lab(LabOptions(gateways=0)) as lab:
+        look_at_primary_alone(lab)
         tokens: tuple[str, ...] = ()
         for processes in (1, 2):
             # Every gateway that runs takes part in the work, whichever is called.
