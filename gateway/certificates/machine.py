@@ -10,7 +10,7 @@ Where a process may have died, the order is read again before anything is chosen
 valid already (RFC 8555 section 7.1.6: reused authorizations, a crash after finalize). An event that
 cannot happen in a state raises `Unexpected`.
 
-Polling follows the CA's Retry-After where it gives one. Else it begins at 25 ms, since most CAs
+Polling follows the CA's Retry-After where it gives one. Else it begins at 10 ms, since most CAs
 and servers are done within milliseconds, and doubles to 5 s: a fixed second, as most clients have
 it, costs a second on every issuance.
 """
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from gateway.certificates.states import StoredCertificate
 
 PROPAGATION_BOUND_MS: Final = 120_000
-LOOKS_BEFORE_CSR_AGAIN: Final = 8
+LOOKS_BEFORE_CSR_AGAIN: Final = 9
 
 
 class Unexpected(Exception):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gateway.certificates.events import Command
 
-FIRST_LOOK_MS: Final = 25
+FIRST_LOOK_MS: Final = 10
 LONGEST_LOOK_MS: Final = 5_000
 VALIDATION_BOUND_MS: Final = 600_000
 PROCESSING_BOUND_MS: Final = 24 * 3_600_000

@@ -29,6 +29,7 @@ from gateway.certificates.ledger import Granted, Held, HeldBy
 from gateway.certificates.mishaps import PATIENCE_FAULTS
 from gateway.certificates.moves import SHORT_HOLD_MS, Moment, failure_pause_ms
 from gateway.certificates.orders import PASSING, AuthorityFault, FaultKind
+from gateway.certificates.places import Places
 from gateway.certificates.questions import Questions
 from gateway.certificates.sealing import KeyMissing, SealBroken
 from gateway.certificates.states import Issuance, Reason, StoredCertificate
@@ -78,6 +79,7 @@ class Steps:
         self._keyring = keyring
         self._now_ms = now_ms
         self._jitter = jitter
+        self._places = Places()
         self._questions = Questions(authorities, now_ms=now_ms, jitter=jitter)
         self._calls: dict[
             Command, Callable[[Hostname, Holder, Issuance], Awaitable[events.Event]]
@@ -206,13 +208,14 @@ class Steps:
         self, hostname: Hostname, holder: Holder, issuance: Issuance
     ) -> events.Event:
         # No order is spent on a hostname whose challenge has no place.
-        await self._challenges.locate(hostname, _deadline())
+        place = await self._challenges.locate(hostname, _deadline())
         now_ms = self._now_ms()
         kind = renewal.kind_of(issuance, now_ms)
         held: list[Held] = []
         for each in self._passable(issuance, now_ms) or self._authorities:
             verdict = await each.ledger.spend(hostname, holder.client_id, renewal=kind)
             if isinstance(verdict, Granted):
+                self._places.keep(hostname, place, _now())
                 takes_replaces = await _takes_replaces(each, issuance)
                 return events.AuthorityChosen(each.directory_url, takes_replaces)
             held.append(verdict)
@@ -264,7 +267,9 @@ class Steps:
         return events.AuthorizationSeen(authorization)
 
     async def _locate_challenge(self, hostname: Hostname, _: Holder, __: Issuance) -> events.Event:
-        target = await self._challenges.locate(hostname, _deadline())
+        target = self._places.take(hostname, _now())
+        if target is None:
+            target = await self._challenges.locate(hostname, _deadline())
         return events.ChallengeLocated(target.zone.name, target.name)
 
     async def _publish_challenge(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:
@@ -286,16 +291,14 @@ class Steps:
         return events.ChallengeAnswered()
 
     async def _finalize(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:
-        csr = base64.b64decode(_known(issuance.csr))
-        finalize_url = _known(issuance.finalize_url)
-        return events.Finalized(await self._authority(issuance).finalize(finalize_url, csr))
+        url, csr = _known(issuance.finalize_url), base64.b64decode(_known(issuance.csr))
+        return events.Finalized(await self._authority(issuance).finalize(url, csr))
 
     async def _fetch_certificate(
         self, hostname: Hostname, holder: Holder, issuance: Issuance
     ) -> events.Event:
         listed = self._authorities.at(issuance.directory_url)
-        certificate_url = _known(issuance.certificate_url)
-        chain_pem = await listed.authority.fetch_certificate(certificate_url)
+        chain_pem = await listed.authority.fetch_certificate(_known(issuance.certificate_url))
         sealed_key = _known(issuance.sealed_key)
         try:
             private_key_pem = self._keyring.open(
@@ -389,5 +392,9 @@ async def _offers_renewal_info(listed: Listed) -> bool:
         return False  # its directory cannot be read now
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 def _deadline() -> float:
-    return asyncio.get_running_loop().time() + ZONE_BOUND_SECONDS
+    return _now() + ZONE_BOUND_SECONDS

@@ -142,7 +142,7 @@ ORDERS = [
     ),
     (issuance(State.FINALIZING), order("processing"), State.FINALIZING, None),
     (issuance(State.FINALIZING), order("ready"), State.FINALIZING, None),
-    (issuance(State.FINALIZING, looks=8), order("ready"), State.FINALIZING, Command.FINALIZE),
+    (issuance(State.FINALIZING, looks=9), order("ready"), State.FINALIZING, Command.FINALIZE),
     (issuance(State.ORDERED), order("invalid"), State.FAILED, None),
     (issuance(State.ORDERED), order("pending", authorization_urls=()), State.FAILED, None),
     (issuance(State.FINALIZING), order("valid"), State.FAILED, None),
@@ -343,7 +343,7 @@ def test_propagation_is_looked_at_quickly_then_slower_and_bounded() -> None:
     for _ in range(12):
         current = advance(current, seen, NOW).issuance
         pauses.append(current.due_at_ms - NOW.now_ms)
-    assert pauses[:3] == [25, 50, 100]
+    assert pauses[:3] == [10, 20, 40]
     assert pauses[-1] == moves.LONGEST_LOOK_MS
     late = Moment(NOW.now_ms + machine.PROPAGATION_BOUND_MS, 0)
     held = advance(current, seen, late).issuance
