@@ -82,7 +82,7 @@ def send_each(burst: Burst, connections: int) -> Load:
 def _by_own_callers(burst: Burst, connections: int, seconds: float | None) -> Load:
     processes = min(PROCESSES, connections)
     share = -(-connections // processes)
-    with multiprocessing.get_context("fork").Pool(processes, _end_by_default) as pool:
+    with multiprocessing.get_context("fork").Pool(processes, end_by_default) as pool:
         arguments = [(burst, part, processes, share, seconds) for part in range(processes)]
         seen = pool.starmap(_send, arguments)
     took = [each for some in seen for each in some.took]
@@ -96,7 +96,7 @@ def _by_own_callers(burst: Burst, connections: int, seconds: float | None) -> Lo
     return Load(len(took) / elapsed, latency.p50, latency.p99, failed, right)
 
 
-def _end_by_default() -> None:
+def end_by_default() -> None:
     """The pool ends its processes by SIGTERM, which means something else in the program."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

@@ -5,13 +5,13 @@ Measured as calls are: by as many connections, from as many processes. Called by
 
 import asyncio
 import multiprocessing
-import signal
 import time
 from dataclasses import dataclass
 
 import dns.message
 import dns.rdatatype
 
+from tests.bench.bursts import end_by_default
 from tests.lab.bind import BindPair
 from tests.lab.ports import LOOPBACK
 
@@ -44,14 +44,9 @@ def dns_query(bind: BindPair, hostname: str) -> Part:
 
 def ask(part: Part, seconds: float, processes: int, connections: int) -> list[float]:
     """How long each answer took, in seconds."""
-    with multiprocessing.get_context("fork").Pool(processes, _end_by_default) as pool:
+    with multiprocessing.get_context("fork").Pool(processes, end_by_default) as pool:
         arguments = [(part, seconds, connections // processes)] * processes
         return [each for some in pool.starmap(_ask, arguments) for each in some]
-
-
-def _end_by_default() -> None:
-    """The pool ends its processes by SIGTERM, which means something else in the program."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _ask(part: Part, seconds: float, connections: int) -> list[float]:

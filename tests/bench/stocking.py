@@ -3,30 +3,30 @@
 Responsible for a state that is as true as one that grew: one holding, the *model*, is made by calls
 (a record in BIND, a certificate by Pebble). Every other is the model's own document as it lies in
 Redis, with another hostname, holder, address and edition, and with the model's private key sealed
-anew for it by the gateway's keyring. So each costs what a real one costs; only the name in the
-certificate is the model's. Address and owner marker are put into the zone by signed updates.
+anew for it by the gateway's keyring (`copying`). So each costs what a real one costs; only the name
+in the certificate is the model's. Address and owner marker are in the zone's file (`zones`).
 Questions about renewal come due all over a day, as of certificates that were issued one by one.
-Must not: be used on anything but a lab of its own.
-Called by `soak` and `calls`.
+Redis keeps no log meanwhile, and writes a whole one before anything is measured.
+Must not: be used on anything but a new lab of its own.
+Called by the benches.
 """
 
 import json
-import secrets
+import multiprocessing
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from redis import Redis
 
-from gateway.certificates.binding import KEY_PURPOSE, key_binding
+from gateway.certificates.binding import KEY_PURPOSE
 from gateway.certificates.sealing import Keyring, load_keyring
 from gateway.contract.names import Hostname
 from gateway.dns.marker import MarkerKey, Markers
-from gateway.dns.owner import Owner
 from gateway.store import keys
-from gateway.store.documents import Holder
 from gateway.wiring import MARKER_PURPOSE
+from tests.bench.bursts import end_by_default
+from tests.bench.copying import Model, binding_of, copy_to
 from tests.bench.stock import (
     ALLOWED,
     APP_ID,
@@ -36,14 +36,14 @@ from tests.bench.stock import (
     client_id,
     suffix,
 )
-from tests.bench.zones import fill_zones, owner_of
+from tests.bench.zones import load_zones, owner_of
 from tests.integration.service.calling import PROVISION, Caller, Ownership, spec
 from tests.lab.lab import Lab
 from tests.lab.process import wait_until
 
-_DOCUMENTS_AT_ONCE = 500
-_DAY_MS = 24 * 3_600_000
+_PROCESSES = 2
 _LIMIT_SECONDS = 60.0
+_LOG_LIMIT_SECONDS = 600.0
 _UNSETTLED = ("issuance", "debts", "lease")
 
 
@@ -63,16 +63,23 @@ def stock_up(lab: Lab, stock: Stock, url: str, *, renewals: int, within_seconds:
     `renewals` of them come due within that time.
     """
     began = time.monotonic()
+    keyring_file = lab.config.config_file.with_name("keyring")
+    keyring = load_keyring(keyring_file)
+    load_zones(lab, stock, _markers(keyring))
     tokens = provision_clients(url, lab.config.admin_token, stock)
-    keyring = load_keyring(lab.config.config_file.with_name("keyring"))
     with Redis.from_url(lab.redis.url, decode_responses=True) as redis:
         before = _memory(redis)
-        model = _Model(redis, stock, Caller(url, tokens[0]), keyring)
-        others = range(1, stock.holdings)
-        for some in _batches(others, _DOCUMENTS_AT_ONCE):
-            model.copy_to(some, renewals, within_seconds)
+        fields = _model(redis, stock, Caller(url, tokens[0]))
+        sealed = json.loads(fields["certificate"])["sealed_key"]
+        private_key = keyring.open(
+            sealed, purpose=KEY_PURPOSE, bound_to=binding_of(owner_of(stock, 0))
+        )
+        model = Model(fields, private_key, keyring_file, renewals, within_seconds)
+        redis.config_set("appendonly", "no")
+        _copy_all(int(redis.connection_pool.connection_kwargs["port"]), stock, model)
         redis_bytes = _memory(redis) - before
-    fill_zones(lab.bind, stock, _markers(keyring))
+        redis.config_set("appendonly", "yes")
+        wait_until(lambda: _is_logged(redis), "Redis has written its log anew", _LOG_LIMIT_SECONDS)
     return Stocked(stock, tokens, time.monotonic() - began, redis_bytes)
 
 
@@ -101,81 +108,31 @@ def _provision(admin: Caller, client: int) -> str:
     return token
 
 
-class _Model:
-    """The holding that was made by calls, and copies of it."""
-
-    def __init__(self, redis: Redis, stock: Stock, client: Caller, keyring: Keyring) -> None:
-        self._redis = redis
-        self._stock = stock
-        self._keyring = keyring
-        mine = Ownership(client, stock.hostname(0), APP_ID)
-        mine.publish(address(0), TTL)
-        mine.certificate()
-        key = keys.host_key(Hostname(mine.hostname))
-        wait_until(
-            lambda: not any(redis.hmget(key, _UNSETTLED)),
-            "the model's issuance is cleaned up",
-            _LIMIT_SECONDS,
-        )
-        self._fields: dict[str, str] = redis.hgetall(key)  # type: ignore[assignment]
-        self._record: dict[str, Any] = json.loads(self._fields["record"])
-        self._certificate: dict[str, Any] = json.loads(self._fields["certificate"])
-        self._private_key = self._open(owner_of(stock, 0))
-
-    def copy_to(self, numbers: range, renewals: int, within_seconds: float) -> None:
-        """Store one document for each number, and enter it in all indices."""
-        now_ms = time.time_ns() // 1_000_000
-        pipeline = self._redis.pipeline(transaction=False)
-        for number in numbers:
-            owner = owner_of(self._stock, number)
-            certificate = self._certificate_of(owner, number, now_ms)
-            if number <= renewals:
-                certificate["renew_at_ms"] = now_ms + int(within_seconds * 1000 * number / renewals)
-            due_ms = min(certificate["renew_at_ms"], certificate["ask_at_ms"])
-            document = self._document(owner, number, certificate)
-            # Flat, since a mapping's type leaves none but redis-py's own.
-            pairs = [each for pair in document.items() for each in pair]
-            pipeline.hset(keys.host_key(owner.hostname), items=pairs)
-            bucket = keys.bucket_of(owner.hostname)
-            pipeline.zadd(keys.due_key(bucket), {owner.hostname: due_ms})
-            pipeline.zadd(keys.names_key(bucket), {owner.hostname: 0})
-            index = keys.client_holdings_key(keys.fingerprint(owner.client_id))
-            pipeline.zadd(index, {owner.hostname: now_ms})
-        pipeline.execute()
-
-    def _document(self, owner: Owner, number: int, certificate: dict[str, Any]) -> dict[str, str]:
-        edition = secrets.token_hex(8)
-        return {
-            **self._fields,
-            "version": secrets.token_hex(8),
-            "holder": _text({"clientId": owner.client_id, "appId": owner.app_id}),
-            "record": _text({**self._record, "value": address(number), "edition": edition}),
-            "certificate": _text(certificate),
-        }
-
-    def _certificate_of(self, owner: Owner, number: int, now_ms: int) -> dict[str, Any]:
-        sealed = self._keyring.seal(
-            self._private_key, purpose=KEY_PURPOSE, bound_to=_binding(owner)
-        )
-        ask_at_ms = now_ms + _DAY_MS * number // self._stock.holdings
-        return {
-            **self._certificate,
-            "sealed_key": sealed,
-            "issuance_id": secrets.token_hex(8),
-            "ask_at_ms": ask_at_ms,
-        }
-
-    def _open(self, owner: Owner) -> bytes:
-        sealed = self._certificate["sealed_key"]
-        return self._keyring.open(sealed, purpose=KEY_PURPOSE, bound_to=_binding(owner))
+def _model(redis: Redis, stock: Stock, client: Caller) -> dict[str, str]:
+    """Make the first holding by calls; its document, when nothing is left to be done for it."""
+    mine = Ownership(client, stock.hostname(0), APP_ID)
+    mine.publish(address(0), TTL)
+    mine.certificate()
+    key = keys.host_key(Hostname(mine.hostname))
+    wait_until(
+        lambda: not any(redis.hmget(key, _UNSETTLED)),
+        "the model's issuance is cleaned up",
+        _LIMIT_SECONDS,
+    )
+    fields: dict[str, str] = redis.hgetall(key)  # type: ignore[assignment]
+    return fields
 
 
-def _binding(owner: Owner) -> tuple[str, str, str]:
-    return key_binding(Holder(owner.client_id, owner.app_id), owner.hostname)
+def _copy_all(port: int, stock: Stock, model: Model) -> None:
+    parts = [range(1, stock.holdings)[part::_PROCESSES] for part in range(_PROCESSES)]
+    with multiprocessing.get_context("fork").Pool(_PROCESSES, end_by_default) as pool:
+        pool.starmap(copy_to, [(port, stock, model, part) for part in parts])
 
 
-def _text(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
+def _is_logged(redis: Redis) -> bool:
+    seen: Any = redis.info("persistence")
+    under_way = ("aof_rewrite_in_progress", "aof_rewrite_scheduled")
+    return bool(seen["aof_enabled"]) and not any(seen[name] for name in under_way)
 
 
 def _memory(redis: Redis) -> int:
@@ -186,8 +143,3 @@ def _memory(redis: Redis) -> int:
 def _markers(keyring: Keyring) -> Markers:
     derived = keyring.derive(MARKER_PURPOSE)
     return Markers([MarkerKey(key_id, key) for key_id, key in derived])
-
-
-def _batches(numbers: range, size: int) -> Iterator[range]:
-    for start in range(0, len(numbers), size):
-        yield numbers[start : start + size]

@@ -32,7 +32,7 @@ def test_a_budget_without_a_figure_for_domains_is_seen_to_cross_the_limit() -> N
 
 
 def test_names_that_wait_for_one_limit_are_looked_at_a_few_times_each() -> None:
-    crowd = dataclasses.replace(FEW, days=2, new_a_day=2_000, certificates=1, imported=0)
+    crowd = dataclasses.replace(FEW, days=1, new_a_day=1_500, certificates=1, imported=0)
     outcome = passed(crowd)
     assert max(outcome.new_waits_ms) > 2 * HOUR_MS
     assert 0 < outcome.held < 10 * len(outcome.new_waits_ms)
