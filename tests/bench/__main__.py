@@ -35,8 +35,13 @@ def main() -> int:
         elif options.bench == "page":
             report = pages.measure(pages.Options(options.holdings, options.loads))
             table = pages_table(report)
-        elif options.bench in rows.ROWS or options.bench == _ALL:
-            report, table = _compare(options)
+        elif options.bench == _ALL:
+            # Their tables were shown one by one.
+            report, table = _run_all(options), ""
+        elif options.bench in rows.ROWS:
+            report = rows.run(options.bench, options.rounds, options.size, is_smoke=options.smoke)
+            _keep(report, options.plots)
+            table = compared_table(report)
         else:
             report = calls.measure(
                 calls.Options(
@@ -57,21 +62,23 @@ def main() -> int:
     return 1 if report["faults"] else 0
 
 
-def _compare(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """The report of one row or of all, and the table; curves are drawn if they are to be."""
-    if options.bench == _ALL:
-        report = rows.run_all(options.rounds, is_smoke=options.smoke)
-        reports = report["reports"]
-    else:
-        report = rows.run(options.bench, options.rounds, options.size, is_smoke=options.smoke)
-        reports = [report]
-    for each in reports if options.plots is not None else ():
-        _draw(each, options.plots)
-    return report, "\n\n".join(map(compared_table, reports))
+def _run_all(options: argparse.Namespace) -> dict[str, Any]:
+    def keep(report: dict[str, Any]) -> None:
+        sys.stdout.write(f"{compared_table(report)}\n\n")
+        sys.stdout.flush()
+        _keep(report, options.plots)
+
+    return rows.run_all(
+        options.rounds, is_smoke=options.smoke, left_out=options.without or (), keep=keep
+    )
 
 
-def _draw(report: dict[str, Any], folder: Path) -> None:
+def _keep(report: dict[str, Any], folder: Path | None) -> None:
+    """Write a row's report down and draw its curves, if they are to be kept anywhere."""
+    if folder is None:
+        return
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{report['bench']}.json").write_text(f"{json.dumps(report)}\n")
     for curve in report.get("curves", ()):
         file = folder / f"{report['bench']}-{curve['name']}.svg"
         file.write_text(plots.draw(curve))
@@ -114,6 +121,9 @@ def _read_options() -> argparse.Namespace:
         )
     every = benches.add_parser(_ALL, help="all of those that have a reference, one after the other")
     _add_row(every, f"in this order: {', '.join(rows.ROWS)}", "as each has them")
+    every.add_argument(
+        "--without", choices=rows.ROWS, action="append", help="all but this one (repeatable)"
+    )
     return parser.parse_args()
 
 
@@ -122,7 +132,7 @@ def _add_row(parser: argparse.ArgumentParser, tells: str, rounds: str) -> None:
     parser.add_argument("--smoke", action="store_true", help="only to see that it works")
     parser.add_argument("--rounds", type=_whole(1, 100), help=f"{rounds} unless told")
     parser.add_argument(
-        "--plots", type=Path, metavar="FOLDER", help="draws its curves there, as SVG"
+        "--plots", type=Path, metavar="FOLDER", help="keeps its report and its curves (SVG) there"
     )
 
 

@@ -32,7 +32,7 @@ _ERRANDS = (
     *("get ready", "context", "capabilities", "sync unchanged", "sync replace"),
     *("create and withdraw", "provisioning"),
 )
-_SECONDS = 10.0
+_SECONDS = 6.0
 _START, _MEMORY = "start to ready", "memory of the gateway"
 
 

@@ -5,30 +5,26 @@ import dataclasses
 from collections.abc import Iterator
 
 import pytest
+from redis import Redis
 
+from gateway.store import keys
 from tests.bench.lanes import Ground, Lane
 from tests.bench.soak import MIX, ground_of, loaded_gateway
-from tests.bench.stock import Stock
+from tests.bench.stock import Stock, client_id
 from tests.bench.stocking import count_renewed, stock_up
-from tests.lab.bind import BindPair
-from tests.lab.gateway import write_gateway_config
-from tests.lab.lab import Lab
-from tests.lab.pebble import PebbleProcess
+from tests.bench.zones import published
+from tests.lab.lab import Lab, LabOptions, running_lab
 from tests.lab.process import wait_until
-from tests.lab.redis import running_redis
 
 HOLDINGS = 12
 RENEWALS = 2
 
 
 @pytest.fixture(scope="module")
-def lab(
-    tmp_path_factory: pytest.TempPathFactory, bind: BindPair, pebble: PebbleProcess
-) -> Iterator[Lab]:
-    folder = tmp_path_factory.mktemp("bench")
-    with running_redis(tmp_path_factory.mktemp("bench-redis")) as redis:
-        config = write_gateway_config(folder / "gateway", bind, redis.url, pebble)
-        yield Lab(folder, bind, redis, pebble, config, ())
+def lab() -> Iterator[Lab]:
+    """One of its own: what is stocked is in the zones' files before BIND reads them."""
+    with running_lab(LabOptions(gateways=0)) as lab:
+        yield lab
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +68,22 @@ def test_stocked_certificates_are_renewed_by_the_gateway(lab: Lab, ground: Groun
     wait_until(
         lambda: count_renewed(lab, ground.stock, RENEWALS) == RENEWALS, "all are renewed", 60
     )
+
+
+def test_what_is_stocked_stands_in_every_index_and_in_both_zones(lab: Lab, ground: Ground) -> None:
+    hostnames = {ground.stock.hostname(number) for number in range(HOLDINGS)}
+    with Redis.from_url(lab.redis.url, decode_responses=True) as redis:
+        listed = [
+            {name for bucket in range(keys.BUCKETS) for name in redis.zrange(of(bucket), 0, -1)}
+            for of in (keys.names_key, keys.due_key)
+        ]
+        clients = map(keys.fingerprint, map(client_id, range(ground.stock.clients)))
+        held = [
+            name
+            for client in clients
+            for name in redis.zrange(keys.client_holdings_key(client), 0, -1)
+        ]
+    assert listed == [hostnames, hostnames]
+    assert sorted(held) == sorted(hostnames)
+    seen = published(lab.bind)
+    assert {name for name, (_, markers) in seen.items() if markers == 1} >= hostnames
