@@ -35,7 +35,7 @@ _ERRANDS = (
     *("get ready", "context", "sync unchanged", "sync replace"),
     *("create and withdraw", "provisioning"),
 )
-_SECONDS = 8.0
+_SECONDS = 5.0
 _CONNECTIONS = 8
 _LIMIT_SECONDS = 300.0
 _NODE_TIMEOUT_MS = 15_000

@@ -66,7 +66,7 @@ ROWS = {
     ),
     "cluster": Row(
         "a Redis Cluster of 3 and of 6 nodes: what each is asked, beside one Redis",
-        *(cluster.measure, "hostnames", 500, 8, 10_000),
+        *(cluster.measure, "hostnames", 300, 8, 10_000),
     ),
     "waiting": Row(
         "issuances that wait for a slow CA: memory and threads, beside ten",

@@ -9,7 +9,7 @@ import json
 import secrets
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +37,9 @@ FEW = 10
 WORKER_PLACES = 32
 """How many hostnames the worker has in hand at once, by default: the most threads it may need."""
 
-_RETRY_AFTER_SECONDS = 60
+_RETRY_AFTER_SECONDS = 600
+"""Longer than it takes to look at all of them once: who waits is looked at, and not those again."""
+
 _LIMIT_SECONDS = 30.0
 _FEWEST_A_SECOND = 20
 _SECONDS = 10.0
@@ -176,8 +178,17 @@ class _Model:
 
     def await_looks(self) -> None:
         """Wait until the CA was asked about each, since it was stored. Raises: LabFault."""
+        left: Sequence[int] = range(self._count)
+
+        def are_all_seen() -> bool:
+            # What was looked at once is not read again: that would take a core by itself.
+            nonlocal left
+            seen = zip(left, self._issuances(left), strict=True)
+            left = [number for number, each in seen if each.get("looks", 0) == 0]
+            return not left
+
         wait_until(
-            lambda: all(each.get("looks", 0) > 0 for each in self._issuances()),
+            are_all_seen,
             f"the CA is asked about {self._count:,} orders",
             _LIMIT_SECONDS + self._count / _FEWEST_A_SECOND,
             pause_seconds=0.5,
@@ -185,18 +196,20 @@ class _Model:
 
     def left(self) -> int:
         """How many do not wait any more."""
-        return sum(each.get("state") != "finalizing" for each in self._issuances())
+        return sum(
+            each.get("state") != "finalizing" for each in self._issuances(range(self._count))
+        )
 
-    def _issuances(self) -> Iterator[dict[str, Any]]:
-        for start in range(0, self._count, _AT_ONCE):
+    def _issuances(self, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
+        for start in range(0, len(numbers), _AT_ONCE):
             pipeline = self._redis.pipeline(transaction=False)
-            for number in range(start, min(start + _AT_ONCE, self._count)):
+            for number in numbers[start : start + _AT_ONCE]:
                 pipeline.hget(self._key(number), "issuance")
             for text in pipeline.execute():
                 yield json.loads(text or "{}")
 
     def _is_processing(self) -> bool:
-        issuance = next(self._issuances())
+        (issuance,) = self._issuances([0])
         return issuance.get("state") == "finalizing" and issuance.get("looks", 0) > 0
 
     def _key(self, number: int) -> str:
