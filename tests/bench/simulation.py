@@ -24,6 +24,7 @@ from gateway.certificates.orders import FaultKind, RenewalInfo
 from gateway.certificates.states import Issuance, Reason, StoredCertificate
 from gateway.contract.names import ClientId, Hostname
 from tests.bench.clocked_store import ClockedStore
+from tests.bench.paces import tell
 from tests.bench.referee import Referee
 
 DAY_MS = 24 * HOUR_MS
@@ -40,6 +41,7 @@ _ISSUED_A_SECOND = 20
 """What the gateways get done, at the most: what comes due at once is done one after the other."""
 
 _TAKES_MS = 5_000
+_TELL_DAYS = 30
 _OUTAGE = events.AuthorityFailed(FaultKind.UNREACHABLE, "it does not answer")
 
 
@@ -125,6 +127,7 @@ class Simulation:
             if self.now_ms >= forget_at_ms:
                 self._store.forget()
                 self.outcome.referee.forget(self.now_ms)
+                self._tell_course()
                 forget_at_ms += DAY_MS
             await self._happen(number, kind)
         self.now_ms = self._end_ms
@@ -133,6 +136,11 @@ class Simulation:
                 self.outcome.expired += 1
             self.outcome.still_waiting += number in self._under_way and not valid_until_ms
         return self.outcome
+
+    def _tell_course(self) -> None:
+        day = (self.now_ms - BEGIN_MS) // DAY_MS
+        if day % _TELL_DAYS == 0:
+            tell(f"day {day}: {self.outcome.issued_in_hour.total():,} issued")
 
     # The world.
 

@@ -14,12 +14,16 @@ from tests.bench.tally import Tally
 
 
 class Visitor:
-    """A lane with an event loop of its own, until it is closed."""
+    """A lane with an event loop of its own, until it is closed.
 
-    def __init__(self, ground: Ground) -> None:
+    It calls for every `every`th holding only: for as many of a large stock as of a small one, so
+    that both remember alike what was handed out to whom.
+    """
+
+    def __init__(self, ground: Ground, *, every: int = 1) -> None:
         self.seen = Tally()
         self._runner = asyncio.Runner()
-        self._lane = Lane(ground, 0, 1, "visitor")
+        self._lane = Lane(ground, 0, every, "visitor")
 
     def close(self) -> None:
         """Close both."""
