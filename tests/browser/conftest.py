@@ -30,7 +30,7 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def page_lab(tmp_path_factory: pytest.TempPathFactory, bind: BindPair) -> Iterator[MoodLab]:
     """A gateway with its page on, as it is on loopback."""
     with mood_lab(tmp_path_factory.mktemp("page"), bind) as lab:
@@ -45,7 +45,7 @@ def logged_in(browser: Browser, page_lab: MoodLab) -> StorageState:
         return visit.context.storage_state()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with scene.playing(tmp_path_factory.mktemp("scene")) as told:
         yield told

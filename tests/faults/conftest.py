@@ -13,7 +13,7 @@ from tests.lab.lab import LabOptions, running_lab
 TRACES = 3
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def fault_lab() -> Iterator[FaultLab]:
     with running_lab(LabOptions(gateways=0)) as lab, further_gateway(lab, works=False) as desk:
         fault_lab = FaultLab(lab, desk)
@@ -21,7 +21,7 @@ def fault_lab() -> Iterator[FaultLab]:
         fault_lab.client.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def points(fault_lab: FaultLab, tmp_path_factory: pytest.TempPathFactory) -> tuple[Point, ...]:
     """What undisturbed issuances pass, in order: all that several have in common, polls differ."""
     folder = tmp_path_factory.mktemp("traces")
@@ -29,7 +29,7 @@ def points(fault_lab: FaultLab, tmp_path_factory: pytest.TempPathFactory) -> tup
     return tuple(point for point in traces[0] if all(point in trace for trace in traces[1:]))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def hand(fault_lab: FaultLab) -> Hand:
     return Hand.at(fault_lab.lab.bind)
 

@@ -9,7 +9,7 @@ from tests.lab.bind import BindPair
 from tests.moods.moodlab import MoodLab, mood_lab
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def moody(tmp_path_factory: pytest.TempPathFactory, bind: BindPair) -> Iterator[MoodLab]:
     with mood_lab(tmp_path_factory.mktemp("moods"), bind) as lab:
         yield lab

@@ -69,7 +69,7 @@ class Running:
         return server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     servers = Running(lambda name: tmp_path_factory.mktemp(f"servers-{name}"))
     yield servers

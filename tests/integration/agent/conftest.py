@@ -12,12 +12,12 @@ from tests.lab.lab import Lab
 from tests.lab.liar import Liar
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def agent_world(lab: Lab) -> World:
     return World(lab.config.url, lab.config.admin_token)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def zone_hand(lab: Lab) -> Hand:
     """Another person at work in the zones."""
     return Hand.at(lab.bind)

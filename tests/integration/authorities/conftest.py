@@ -17,7 +17,7 @@ from tests.lab.bind import BindPair
 from tests.lab.pebble import PebbleProcess, start_pebble
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def second_pebble(
     tmp_path_factory: pytest.TempPathFactory, bind: BindPair
 ) -> Iterator[PebbleProcess]:
@@ -86,7 +86,7 @@ class AriLab:
         ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ari(tmp_path_factory: pytest.TempPathFactory, bind: BindPair) -> Iterator[AriLab]:
     """One for all tests that move the windows of their own hostnames' certificates only."""
     folder = tmp_path_factory.mktemp("ari")

@@ -24,7 +24,7 @@ PROFILES = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def renewing(tmp_path_factory: pytest.TempPathFactory, bind: BindPair) -> Iterator[RenewingCa]:
     """A CA that says when to renew, and has profiles where it is the newer Pebble."""
     folder = tmp_path_factory.mktemp("renewing") / "ca"
@@ -32,7 +32,7 @@ def renewing(tmp_path_factory: pytest.TempPathFactory, bind: BindPair) -> Iterat
         yield ca
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def newer_pebble(
     tmp_path_factory: pytest.TempPathFactory, bind: BindPair
 ) -> Iterator[PebbleProcess]:

@@ -15,7 +15,7 @@ RELAY = Ownership.of("relay", "relay.example.test")
 """What is asked of the liar, which knows no hostnames."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def world(lab: Lab) -> World:
     return World(lab.config.url, lab.config.admin_token)
 

@@ -8,7 +8,7 @@ from tests.integration.dns.hand import Hand
 from tests.lab.lab import Lab
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def hand(lab: Lab) -> Hand:
     return Hand.at(lab.bind)
 

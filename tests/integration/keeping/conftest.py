@@ -19,13 +19,13 @@ from tests.lab.pebble import PebbleProcess
 from tests.lab.redis import RedisProcess, running_redis
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def first_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
     with running_redis(tmp_path_factory.mktemp("first-redis")) as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def second_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
     with running_redis(tmp_path_factory.mktemp("second-redis")) as server:
         yield server
@@ -45,7 +45,7 @@ def target(second_redis: RedisProcess) -> str:
     return second_redis.url
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def config(
     tmp_path_factory: pytest.TempPathFactory,
     bind: BindPair,

@@ -16,7 +16,7 @@ from tests.lab.redis import running_redis
 from tests.lab.tls import write_server_certificate
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def listener_config(
     tmp_path_factory: pytest.TempPathFactory, bind: BindPair, pebble: PebbleProcess
 ) -> Iterator[GatewayConfig]:
@@ -25,7 +25,7 @@ def listener_config(
         yield write_gateway_config(folder / "gateway", bind, redis.url, pebble)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def hand(bind: BindPair) -> Hand:
     return Hand.at(bind)
 

@@ -14,13 +14,13 @@ from tests.lab.lab import Lab, LabOptions, running_lab
 from tests.lab.redis import RedisProcess
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def page_lab() -> Iterator[Lab]:
     with running_lab(LabOptions(gateways=2, log_level="debug")) as lab:
         yield lab
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def world(page_lab: Lab) -> World:
     return World(page_lab.config.url, page_lab.config.admin_token)
 

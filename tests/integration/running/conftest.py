@@ -12,13 +12,13 @@ from tests.lab.pebble import PebbleProcess
 from tests.lab.redis import RedisProcess, running_redis
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
     with running_redis(tmp_path_factory.mktemp("running-redis")) as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def one_site(
     tmp_path_factory: pytest.TempPathFactory,
     bind: BindPair,

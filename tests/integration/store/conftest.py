@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from tests.lab.redis import RedisDeployment
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sentinel_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SentinelSet]:
     started = start_sentinel_set(tmp_path_factory.mktemp("sentinel"))
     yield started
     started.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisCluster]:
     started = start_redis_cluster(tmp_path_factory.mktemp("cluster"))
     yield started
