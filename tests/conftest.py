@@ -18,6 +18,7 @@ from tests.lab.gateway import start_gateway, write_gateway_config
 from tests.lab.lab import Lab
 from tests.lab.pebble import PebbleProcess, start_pebble
 from tests.lab.redis import RedisProcess, start_redis
+from tests.spreading import ByServers
 
 # How long an example takes depends on what else the machine does; no test asserts time.
 settings.register_profile("untimed", deadline=None)
@@ -78,6 +79,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         shown = session.config.stash.setdefault(tables.TABLES, [])
         shown.append(f"{reason}; the scripted proxy said when to renew")
     tables.hand_over(session.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return ByServers(config, log) if config.option.dist == "loadfile" else None
 
 
 @pytest.hookimpl(optionalhook=True)
