@@ -20,7 +20,7 @@ from tests.faults.faultlab import ZONE, FaultLab, further_gateway
 from tests.lab.forks import ForkedGateway
 from tests.lab.process import Process, wait_until
 
-MANY = 300
+MANY = 200
 FEWER = 200
 PLACES = 4
 WORKERS = 2

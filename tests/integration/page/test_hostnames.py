@@ -1,5 +1,6 @@
 """The list of hostnames: by prefix and by client, page after page, and what is said of nothing."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -16,6 +17,7 @@ from tests.integration.service.calling import CONTEXT, Ownership, World
 from tests.lab.lab import Lab
 
 HERE = "/operator/hostnames"
+AT_ONCE = 100
 
 
 @pytest.fixture
@@ -120,9 +122,10 @@ async def test_client_with_many_hostnames_is_looked_through_page_by_page(
     first = Ownership(client, f"a.{fresh_label}.example.test")
     first.publish("198.51.100.5")
     index = HoldingsIndex(lab_store)
-    for number in range(5_001):
-        name = Hostname(f"h{number}.{fresh_label}.example.test")
-        await index.enter(client_id, name, now_ms() + number)
+    names = [Hostname(f"h{number}.{fresh_label}.example.test") for number in range(5_001)]
+    for start in range(0, len(names), AT_ONCE):
+        some = enumerate(names[start : start + AT_ONCE], now_ms() + start)
+        await asyncio.gather(*(index.enter(client_id, name, at_ms) for at_ms, name in some))
     page = browser.page(f"{HERE}?client={client_id}&prefix=a.")
     assert listed(page) == []
     assert "There is more to look through" in page.text
