@@ -12,8 +12,10 @@ hangs delays its own zones only. All that is remembered is which servers were no
 
 import asyncio
 import ipaddress
+import logging
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 import dns.message
 import dns.opcode
@@ -210,6 +212,8 @@ def tell(peer: Peer, request: dns.message.Message, over: Over, result: str, seco
         result,
         seconds,
     )
+    if not logging.getLogger().isEnabledFor(logging.DEBUG):
+        return  # what would be told takes longer than the log to turn it down
     _log.debug(
         "dns exchange",
         server=str(peer.endpoint),
@@ -228,6 +232,7 @@ def _ready(request: dns.message.Message, peer: Peer) -> Asked:
     return sign(request, peer.key, peer.fudge_seconds, clock())
 
 
+@lru_cache(256)
 def _is_literal(host: str) -> bool:
     try:
         ipaddress.ip_address(host)

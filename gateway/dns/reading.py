@@ -212,15 +212,16 @@ def _after_name(wire: bytes, at: int) -> int:
 
 def _rrsets(records: Sequence[_Record], *, with_data: bool = True) -> list[dns.rrset.RRset]:
     """Records as sets, in the order in which the sets begin. Raises: DNSException."""
-    rrsets: dict[tuple[dns.name.Name, int, int], dns.rrset.RRset] = {}
+    rrsets: dict[tuple[tuple[bytes, ...], int, int], dns.rrset.RRset] = {}
     for record in records:
         name, rdtype = record.name(), RdataType.make(record.rdtype)
         data = record.data() if with_data else None
         covers = RdataType.NONE if data is None else data.covers()
-        rrset = rrsets.get((name, rdtype, covers))
+        # Told apart by bytes: a hash of a Name takes a step for each character.
+        key = tuple(map(bytes.lower, name.labels)), rdtype, covers
+        rrset = rrsets.get(key)
         if rrset is None:
-            rrset = dns.rrset.RRset(name, RdataClass.IN, rdtype, covers)
-            rrsets[name, rdtype, covers] = rrset
+            rrset = rrsets[key] = dns.rrset.RRset(name, RdataClass.IN, rdtype, covers)
         ttl = record.ttl if record.ttl <= _MOST_TTL else 0
         if data is None:
             rrset.update_ttl(ttl)

@@ -33,7 +33,7 @@ from gateway.dns.errors import (
 )
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.names import to_text, upwards
-from gateway.dns.records import RRset
+from gateway.dns.records import RRset, data_of
 from gateway.dns.rendering import Rendering
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone
@@ -178,12 +178,12 @@ def _stated(prerequisite: Prerequisite) -> tuple[_Record, ...]:
         case RRsetPresent(name, rdtype):
             return ((name, rdtype, RdataClass.ANY, 0, b""),)
         case RRsetIs(name, rrset):
-            data = (rdata.to_wire() or b"" for rdata in rrset.rdatas)
+            data = map(data_of, rrset.rdatas)
             return tuple((name, rrset.rdtype, RdataClass.IN, 0, each) for each in data)
 
 
 def _changed(change: Change) -> _Record:
-    data = change.rdata.to_wire() or b""
+    data = data_of(change.rdata)
     match change:
         case Add(name, ttl, rdata):
             return name, rdata.rdtype, RdataClass.IN, ttl, data

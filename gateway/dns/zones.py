@@ -13,7 +13,7 @@ import dns.name
 import dns.tsig
 
 from gateway.contract.names import ZoneName
-from gateway.dns.names import to_name
+from gateway.dns.names import is_plain, to_name, to_text
 
 ALGORITHMS = ("hmac-sha256", "hmac-sha384", "hmac-sha512", "hmac-sha224", "hmac-sha1")
 
@@ -98,6 +98,8 @@ class Zone:
 
     def at_each_primary(self) -> "tuple[Zone, ...]":
         """The zone as each of its primaries alone would serve it, the preferred one first."""
+        if not self.standbys:
+            return (self,)
         return tuple(
             replace(self, primary=server, standbys=()) for server in (self.primary, *self.standbys)
         )
@@ -109,6 +111,7 @@ class Zones:
     def __init__(self, zones: Iterable[Zone]) -> None:
         self.all = tuple(zones)
         self._by_apex = {zone.apex: zone for zone in self.all}
+        self._by_text = {to_text(zone.apex): zone for zone in self.all}
         if len(self._by_apex) != len(self.all):
             raise ValueError("a zone is configured twice")
 
@@ -117,11 +120,20 @@ class Zones:
 
         Raises: ValueError when `name` is no domain name.
         """
+        if isinstance(name, str) and is_plain(name):
+            return self._holding_plain(name)
         suffix = to_name(name) if isinstance(name, str) else name
         while suffix != dns.name.root:
             if (zone := self._by_apex.get(suffix)) is not None:
                 return zone
             suffix = suffix.parent()
+        return None
+
+    def _holding_plain(self, text: str) -> Zone | None:
+        while text:
+            if (zone := self._by_text.get(text)) is not None:
+                return zone
+            text = text.partition(".")[2]
         return None
 
     def told_apart(self, name: str) -> str | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -210,8 +211,13 @@ async def test_lost_reply_while_only_looking_is_unavailable(
 
 
 async def test_secret_is_in_no_output_whatever_goes_wrong(
-    bind: BindPair, caller: Caller, zone: Zone, capfd: pytest.CaptureFixture[str]
+    bind: BindPair,
+    caller: Caller,
+    zone: Zone,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.DEBUG)
     wrong = TsigKey("gateway", "hmac-sha256", b"wrong-secret-wrong-secret-wrong!")
     nowhere = replace(zone, primary=Endpoint(LOOPBACK, free_port()))
     outcomes = [
