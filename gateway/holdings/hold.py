@@ -128,11 +128,13 @@ class Holds:
         *,
         instead_of: Holder | None = None,
         newly: Kind | None = None,
+        seen: Document | None = None,
     ) -> Document:
         """Hold a hostname, or go on holding it, with the change that `choose` (pure) wants.
 
         `instead_of` is a holder that gives way; the caller has its index forget it afterwards.
-        `newly` is what the client comes to hold of it: its quota must have room.
+        `newly` is what the client comes to hold of it: its quota must have room. `seen` is its
+        document as the caller has read it, free or the holder's own (`Documents.change`).
 
         Raises:
             HeldByAnother: nothing was changed.
@@ -142,10 +144,10 @@ class Holds:
         if not await self._index.enter(holder.client_id, hostname, self._now_ms()):
             raise Unauthorized
         if newly is None:
-            return await self._take(hostname, holder, choose, instead_of)
+            return await self._take(hostname, holder, choose, instead_of, seen)
         try:
             async with self._quotas.room(newly, holder.client_id, hostname):
-                return await self._take(hostname, holder, choose, instead_of)
+                return await self._take(hostname, holder, choose, instead_of, seen)
         except Overloaded:
             await self.forget(await self._documents.read(hostname), holder)
             raise
@@ -156,6 +158,7 @@ class Holds:
         holder: Holder,
         choose: Callable[[Document], Change],
         instead_of: Holder | None,
+        seen: Document | None,
     ) -> Document:
         def decide(document: Document) -> Change:
             gives_way = document.claim is None and document.holder == instead_of
@@ -164,7 +167,7 @@ class Holds:
             change = choose(document)
             return replace(change, fields={**change.fields, "holder": holder})
 
-        document = await self._documents.change(hostname, decide)
+        document = await self._documents.change(hostname, decide, seen)
         # A call that gave the hostname up may have taken the entry away after it was entered.
         if not await self._index.enter(holder.client_id, hostname, self._now_ms()):
             await self._give_up(hostname, holder)

@@ -173,9 +173,10 @@ class Records:
             raise HeldByAnother(owner.hostname)
         edition = self._new_id()
         intended = document.record is None
+        latest = document
         if intended:
             intent = {**kept_record(wanted, edition, published=False), "sinceMs": self._now_ms()}
-            await self._take(owner, holder, intent)
+            latest = await self._take(document, holder, intent)
         outcome = await self._publisher.publish(
             owner,
             wanted,
@@ -186,7 +187,7 @@ class Records:
         )
         answer = self._told(owner, outcome, wanted, _published(document))
         if outcome.kind in PUBLISHED:
-            if not await self._remember(document, holder, outcome, edition):
+            if not await self._remember(latest, holder, outcome, edition):
                 return None
         elif outcome.unknown:
             await self._note(owner.hostname, holder, wanted)
@@ -199,14 +200,18 @@ class Records:
         outcome = await self._publisher.withdraw(owner, remembered=record, deadline=deadline)
         self._told(owner, outcome, None, record)
 
-    async def _take(self, owner: Owner, holder: Holder, intent: dict[str, object]) -> None:
+    async def _take(
+        self, document: Document, holder: Holder, intent: dict[str, object]
+    ) -> Document:
         def choose(now: Document) -> Change:
             return Change({"record": intent} if now.record is None else {})
 
         try:
-            await self._holds.take(owner.hostname, holder, choose, newly=Kind.RECORD)
+            return await self._holds.take(
+                document.hostname, holder, choose, newly=Kind.RECORD, seen=document
+            )
         except HeldByAnother as fault:
-            raise _Overtaken(owner.hostname) from fault
+            raise _Overtaken(document.hostname) from fault
 
     async def _held_against(self, owner: Owner, wanted: DnsRecord) -> SyncDnsRecordResponse:
         """A conflict that Redis knows of; what lies at the name is shown as far as readable."""
@@ -235,7 +240,8 @@ class Records:
     ) -> bool:
         """Write down what was published; False when the hold was given up in between.
 
-        Never takes the hostname: whoever gave it up has taken the record out of the zone as well.
+        `document` is as the call has last seen it. Never takes the hostname: whoever gave it
+        up has taken the record out of the zone as well.
         """
         record = outcome.record
         if record is None or (
@@ -250,7 +256,7 @@ class Records:
             kept = kept_record(record, edition, published=True)
             return Change({"record": kept}) if is_mine else None
 
-        await self._documents.change(document.hostname, decide)
+        await self._documents.change(document.hostname, decide, document)
         return is_mine
 
     async def _note(self, hostname: Hostname, holder: Holder, wanted: DnsRecord) -> None:

@@ -153,17 +153,28 @@ class Documents:
                     yield each
 
     async def change(
-        self, hostname: Hostname, decide: Callable[[Document], Change | None]
+        self,
+        hostname: Hostname,
+        decide: Callable[[Document], Change | None],
+        seen: Document | None = None,
     ) -> Document:
         """Let `decide` choose a change, commit it atomically, and return the document after it.
 
         `decide` must be pure: it is called again when the document changed meanwhile, and whatever
         it raises passes through. None from it means that the document is right as it is.
 
+        `seen` is the document as the caller has read or written it, which mostly it still is: it is
+        decided upon first, and believed if the commit finds it unchanged. A reading less, of the
+        three of a new record.
+
         Raises:
             Contended: after `ATTEMPTS` changes by others.
             Unreadable: as in `read`; nothing was changed.
         """
+        if seen is not None and (change := decide(seen)) is not None:
+            changed = await self.commit(seen, change)
+            if changed is not None:
+                return changed
         for _ in range(ATTEMPTS):
             document = await self.read(hostname)
             change = decide(document)
