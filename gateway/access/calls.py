@@ -23,12 +23,14 @@ from gateway.contract import (
     EmptyRequest,
     Forbidden,
     GetCertificateRequest,
+    HandedOut,
     HostnameForbidden,
     MethodUnknown,
     Overloaded,
     ProvisionRequest,
     ReleaseCertificateRequest,
     SyncDnsRecordRequest,
+    WireModel,
     read_request,
 )
 from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
@@ -45,11 +47,13 @@ if TYPE_CHECKING:
 
     from gateway.access.gate import Gate
     from gateway.access.provisioning import Provisioning
-    from gateway.contract import Ownership
-    from gateway.contract.schema import WireModel
+    from gateway.contract import Ownership, Written
     from gateway.holdings.certificates import Certificates
     from gateway.holdings.records import Records
     from gateway.store.trail import Trail
+
+
+_Response = WireModel | HandedOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class _Method:
     """One method: who may call it, how its request reads, and what carries it out."""
 
     request: type[WireModel]
-    carry_out: Callable[[Any, Any], Awaitable[WireModel]]
+    carry_out: Callable[[Any, Any], Awaitable[_Response]]
     role: type[Caller] | None
     capabilities: tuple[str, ...] = ()
 
@@ -100,8 +104,8 @@ class Calls:
             "provisionGatewayClientCredential": _Method(ProvisionRequest, self._provision, Admin),
         }
 
-    async def answer(self, method_name: str, request: dict[str, object]) -> dict[str, Any]:
-        """The `response` object of a call.
+    async def answer(self, method_name: str, request: dict[str, object]) -> Written:
+        """The `response` object of a call, written.
 
         Raises:
             CallError: what the caller is told when the call was not admitted.
@@ -119,7 +123,7 @@ class Calls:
         await self._gate.count(caller)
         with acting_as(actor):
             try:
-                return await self.answer_to(caller, method_name, parameters)
+                return (await self._carry_out(caller, method_name, parameters)).written()
             except (Forbidden, HostnameForbidden, Overloaded) as refusal:
                 if isinstance(refusal, QuotaReached):
                     measures.limit_reached(refusal.limit)
@@ -131,15 +135,18 @@ class Calls:
     async def answer_to(
         self, caller: Caller, method_name: str, parameters: dict[str, object]
     ) -> dict[str, Any]:
-        """As `answer`, to a caller that is known already; the method must be one that there is.
+        """The same object, to a caller that is known already; the method must be one that there is.
 
         No refusal is counted: a rehearsal is answered here too, and nobody has called.
         """
+        return (await self._carry_out(caller, method_name, parameters)).to_wire()
+
+    async def _carry_out(
+        self, caller: Caller, method_name: str, parameters: dict[str, object]
+    ) -> _Response:
         method = self._methods[method_name]
         _demand_role(caller, method)
-        read = read_request(method.request, parameters)
-        response = await method.carry_out(caller, read)
-        return response.to_wire()
+        return await method.carry_out(caller, read_request(method.request, parameters))
 
     async def _sync(self, caller: ClientCaller, request: SyncDnsRecordRequest) -> WireModel:
         owner = _owner(caller, request.ownership)
@@ -153,7 +160,7 @@ class Calls:
 
     async def _get_certificate(
         self, caller: ClientCaller, request: GetCertificateRequest
-    ) -> WireModel:
+    ) -> _Response:
         return await self._certificates.get(_owner(caller, request.ownership))
 
     async def _release(self, caller: ClientCaller, request: ReleaseCertificateRequest) -> WireModel:

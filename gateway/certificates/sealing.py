@@ -19,7 +19,7 @@ import secrets
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -62,6 +62,23 @@ class KeyMissing(SealBroken):
     """
 
 
+class Sealed(NamedTuple):
+    """A sealed value and what it needs to be opened; nothing of it is open."""
+
+    cipher: AESGCM
+    nonce: bytes
+    ciphertext: bytes
+    context: bytes
+
+    def open(self) -> bytes:
+        """The plaintext; raises SealBroken."""
+        try:
+            return self.cipher.decrypt(self.nonce, self.ciphertext, self.context)
+        except (InvalidTag, ValueError):
+            # ValueError: too short to hold a nonce and a tag.
+            raise SealBroken("the value was altered or belongs elsewhere") from None
+
+
 class Keyring:
     """The keys of one file, in its order."""
 
@@ -102,6 +119,13 @@ class Keyring:
         Raises SealBroken for everything else, whatever the text is: KeyMissing for a value of a
         key that the keyring does not hold.
         """
+        return self.read(sealed, purpose=purpose, bound_to=bound_to).open()
+
+    def read(self, sealed: str, *, purpose: str, bound_to: Sequence[str]) -> "Sealed":
+        """Take a sealed value apart without opening it; `open` it as often as is needed.
+
+        Raises as `open`, where the value shows what is wrong with it.
+        """
         version, _, rest = sealed.partition(":")
         key_id, _, text = rest.partition(":")
         if version != VERSION:
@@ -109,14 +133,12 @@ class Keyring:
         if key_id not in self._keys:
             raise KeyMissing("sealed under a key that is not in the keyring")
         raw = _decode(text)
-        context = _context(key_id, purpose, bound_to)
-        try:
-            return self._cipher(key_id, purpose).decrypt(
-                raw[:NONCE_BYTES], raw[NONCE_BYTES:], context
-            )
-        except (InvalidTag, ValueError):
-            # ValueError: too short to hold a nonce and a tag.
-            raise SealBroken("the value was altered or belongs elsewhere") from None
+        return Sealed(
+            self._cipher(key_id, purpose),
+            raw[:NONCE_BYTES],
+            raw[NONCE_BYTES:],
+            _context(key_id, purpose, bound_to),
+        )
 
     def reseal(self, sealed: str, *, purpose: str, bound_to: Sequence[str]) -> str:
         """Answer the same value sealed with the first key; as it is when that key sealed it.

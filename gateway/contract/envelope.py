@@ -14,7 +14,9 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+from pydantic_core import to_json
 
 from gateway.contract.errors import CallError, EnvelopeInvalid
 from gateway.contract.faults import described, quoted
@@ -37,6 +39,32 @@ class RequestEnvelope:
     method: str
     request: dict[str, object] = field(repr=False)
     correlation_id: str | None
+
+
+class Written(NamedTuple):
+    """The `response` object of an answer as JSON, and its `status` (`ok` where it has none)."""
+
+    status: str
+    body: bytes
+
+
+def written(wire: dict[str, Any]) -> Written:
+    """A `response` object, of JSON values only, as it is sent."""
+    return Written(str(wire.get("status", "ok")), json_bytes(wire))
+
+
+def json_bytes(value: object) -> bytes:
+    """A JSON value in UTF-8, without a space.
+
+    By pydantic's writer, which takes a twentieth of the standard library's time for a certificate.
+    Texts of other servers may hold what UTF-8 cannot, which it refuses: an answer must be readable
+    all the same.
+    """
+    try:
+        return to_json(value)
+    except ValueError:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
 
 
 def parse_request(body: bytes) -> RequestEnvelope:
@@ -76,26 +104,25 @@ def render_request(
 def render_response(
     method: str | None,
     correlation_id: str | None,
-    response: dict[str, Any] | None,
+    response: dict[str, Any] | bytes | None,
     error: CallError | None,
 ) -> bytes:
     """The body of an answer, UTF-8 JSON: with a response, or with an error and a null response.
 
-    `method` and `correlation_id` are null when the request could not be read.
+    `response` may be written already, as `json_bytes` does. `method` and `correlation_id` are null
+    when the request could not be read.
     """
-    envelope: dict[str, Any] = {
-        "method": method,
-        "request": None,
-        "response": response,
-        "correlation": None
-        if correlation_id is None
-        else {"id": correlation_id, "phase": "response"},
-    }
-    if error is not None:
-        envelope["error"] = {"text": error.text, "data": error.data()}
-    text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # Texts of other servers may hold what UTF-8 cannot; an answer must be readable all the same.
-    return text.encode("utf-8", "replace")
+    correlation = b"null"
+    if correlation_id is not None:
+        correlation = b'{"id":%b,"phase":"response"}' % json_bytes(correlation_id)
+    body = b'{"method":%b,"request":null,"response":%b,"correlation":%b' % (
+        json_bytes(method),
+        response if isinstance(response, bytes) else json_bytes(response),
+        correlation,
+    )
+    if error is None:
+        return body + b"}"
+    return b'%b,"error":%b}' % (body, json_bytes({"text": error.text, "data": error.data()}))
 
 
 def _correlation_id(correlation: object) -> str | None:
@@ -119,12 +146,7 @@ def parse_json(body: bytes) -> object:
     try:
         text = body.decode("utf-8")
         _refuse_depth(text)
-        value = json.loads(
-            text,
-            object_pairs_hook=_distinct,
-            parse_constant=_refuse_constant,
-            parse_int=_int,
-        )
+        value = _DECODER.decode(text)
         if _SURROGATE_ESCAPE.search(text):
             # Pairs were joined by the parser; only a lone half fails to encode.
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -166,3 +188,9 @@ def _int(digits: str) -> int | float:
     Python refuses to read integers of thousands of digits, and reads the long ones slowly.
     """
     return int(digits) if len(digits) <= _MAX_INTEGER_CHARACTERS else float(digits)
+
+
+# Made once: to make one takes as long as to read a call with it.
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_distinct, parse_constant=_refuse_constant, parse_int=_int
+)

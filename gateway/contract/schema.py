@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from gateway.contract.envelope import Written, written
 from gateway.contract.errors import RequestInvalid
 from gateway.contract.faults import Check, Fault, described, path_text, plain
 
@@ -48,6 +49,10 @@ class WireModel(BaseModel):
     def to_wire(self) -> dict[str, Any]:
         """The object as it goes over the wire: camelCase keys, JSON values only."""
         return self.model_dump(mode="json", by_alias=True)
+
+    def written(self) -> Written:
+        """The object as the `response` of an answer."""
+        return written(self.to_wire())
 
     @classmethod
     def from_wire(cls, value: object) -> tuple[Self | None, list[Fault]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 
@@ -20,10 +20,10 @@ from gateway.certificates.moves import SHORT_HOLD_MS, Moment
 from gateway.certificates.sealing import KeyMissing, SealBroken
 from gateway.certificates.states import Issuance, Reason, State, StoredCertificate
 from gateway.contract import (
-    Certificate,
     CertificatePending,
-    CertificateReady,
     CertificateRefused,
+    HandedOut,
+    ReadyFrame,
     ReleaseResponse,
     Unavailable,
 )
@@ -43,13 +43,14 @@ from gateway.holdings.record_answers import demand_means
 from gateway.store import keys
 from gateway.store.deeds import Role, acting
 from gateway.store.documents import Change, Document, Holder
+from gateway.store.kept import KEPT, Kept
 from gateway.store.trail import NO_TRAIL, Once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gateway.certificates.pace import Pace
-    from gateway.certificates.sealing import Keyring
+    from gateway.certificates.sealing import Keyring, Sealed
     from gateway.contract.names import ClientId, Hostname
     from gateway.dns.challenges import Challenges
     from gateway.dns.owner import Owner
@@ -64,7 +65,17 @@ KEY_MISSING_RETRY_MS: Final = 10_000
 
 _log = structlog.get_logger(__name__)
 
-Answer = CertificateReady | CertificatePending | CertificateRefused
+Answer = HandedOut | CertificatePending | CertificateRefused
+
+
+class _Ready(NamedTuple):
+    """All that a document says of a certificate to hand out to its holder; its key is sealed."""
+
+    document: Document
+    holder: Holder
+    stored: StoredCertificate
+    frame: ReadyFrame
+    sealed: Sealed
 
 
 class Certificates:
@@ -104,6 +115,7 @@ class Certificates:
         self._wake = wake
         self._new_id = new_id
         self._now_ms = now_ms
+        self._ready: Kept[Hostname, _Ready] = Kept(KEPT)
 
     async def get(self, owner: Owner) -> Answer:
         """The certificate, or how far its issuance has come; starts one when there is none.
@@ -113,6 +125,9 @@ class Certificates:
         """
         holder = Holder(owner.client_id, owner.app_id)
         document = await self._documents.read(owner.hostname)
+        handed_out = self._again(owner, holder, document)
+        if handed_out is not None:
+            return handed_out
         hold = hold_for(document, holder)
         if hold.is_conflict:
             document = await self._orphans.without_orphan(document, owner)
@@ -121,11 +136,9 @@ class Certificates:
             return self._refused(owner, _conflict(owner.hostname))
         if hold is Hold.MINE:
             now_ms = self._now_ms()
-            stored = certificate_of(document)
-            opened = self._opened(owner, holder, stored, now_ms)
-            if stored is not None and opened is not None:
-                self._tell_handing_out(owner, stored, now_ms)
-                return CertificateReady(certificate=opened)
+            handed_out = self._first(owner, holder, document, now_ms)
+            if handed_out is not None:
+                return handed_out
             issuance = issuance_of(document)
             if issuance is not None and issuance.barred:
                 # Whoever asks is allowed to again: it goes on at once.
@@ -157,34 +170,69 @@ class Certificates:
             self._wake(owner.hostname, owner.client_id)
         return ReleaseResponse(status="released" if released else "unchanged")
 
-    def _opened(
-        self, owner: Owner, holder: Holder, stored: StoredCertificate | None, now_ms: int
-    ) -> Certificate | None:
-        """The certificate to hand out, None when there is none: expired, or its key is lost."""
-        if stored is None or not stored.may_be_served_at(now_ms):
+    def _again(self, owner: Owner, holder: Holder, document: Document) -> HandedOut | None:
+        """What was handed out before, of the very same document: as nearly every call."""
+        ready, now_ms = self._ready.get(owner.hostname), self._now_ms()
+        if (
+            ready is None
+            or ready.document is not document
+            or ready.holder != holder
+            or not ready.stored.may_be_served_at(now_ms)
+        ):
             return None
+        return self._handed_out(owner, ready, now_ms)
+
+    def _first(
+        self, owner: Owner, holder: Holder, document: Document, now_ms: int
+    ) -> HandedOut | None:
+        """The certificate, None when there is none to hand out: expired, or its key is lost."""
         try:
-            private_key_pem = self._keyring.open(
-                stored.sealed_key, purpose=KEY_PURPOSE, bound_to=key_binding(holder, owner.hostname)
-            )
-        except KeyMissing as missing:
-            # Another gateway holds it: it came into the keyring file after this one's start.
-            _log.error("a certificate's key does not open here", hostname=owner.hostname)
-            text = "This gateway does not hold the key that the certificate is sealed with."
-            raise Unavailable(KEY_MISSING_RETRY_MS, text) from missing
+            ready = self._to_hand_out(holder, document, now_ms)
+            if ready is None:
+                return None
+            handed_out = self._handed_out(owner, ready, now_ms)
         except SealBroken as broken:
             _log.error(
                 "a certificate's key does not open", hostname=owner.hostname, why=str(broken)
             )
             return None
-        return Certificate(
-            hostname=owner.hostname,
-            chain_pem=stored.chain_pem,
-            private_key_pem=private_key_pem.decode("ascii"),
+        self._ready.keep(owner.hostname, ready)
+        return handed_out
+
+    def _to_hand_out(self, holder: Holder, document: Document, now_ms: int) -> _Ready | None:
+        """The certificate to hand out, None when there is none that has not expired.
+
+        Raises:
+            Unavailable: its key is sealed with one that this gateway does not hold.
+            SealBroken: its key is lost.
+        """
+        stored = certificate_of(document)
+        if stored is None or not stored.may_be_served_at(now_ms):
+            return None
+        hostname = document.hostname
+        try:
+            sealed = self._keyring.read(
+                stored.sealed_key, purpose=KEY_PURPOSE, bound_to=key_binding(holder, hostname)
+            )
+        except KeyMissing as missing:
+            # Another gateway holds it: it came into the keyring file after this one's start.
+            _log.error("a certificate's key does not open here", hostname=hostname)
+            text = "This gateway does not hold the key that the certificate is sealed with."
+            raise Unavailable(KEY_MISSING_RETRY_MS, text) from missing
+        frame = ReadyFrame.of(
+            hostname,
+            stored.chain_pem,
             valid_from=stored.valid_from_ms,
             valid_until=stored.valid_until_ms,
             renew_after=stored.renew_after_ms,
         )
+        return _Ready(document, holder, stored, frame, sealed)
+
+    def _handed_out(self, owner: Owner, ready: _Ready, now_ms: int) -> HandedOut:
+        """The answer; raises SealBroken."""
+        private_key_pem = ready.sealed.open().decode("ascii")
+        self._tell_handing_out(owner, ready.stored, now_ms)
+        return HandedOut(ready.frame, private_key_pem)
 
     def _under_way(self, issuance: Issuance, now_ms: int) -> Answer:
         rest_ms = max(issuance.due_at_ms, issuance.told_until_ms or 0) - now_ms

@@ -33,10 +33,9 @@ from gateway.store.connection import StoreUnavailable
 from gateway.store.documents import Contended
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from starlette.types import Receive, Scope, Send
 
+    from gateway.contract import Written
     from gateway.http.entrance import Entrance
 
 CALL_BOUND_SECONDS: Final = 9.5
@@ -54,8 +53,8 @@ _log = structlog.get_logger(__name__)
 class Answers(Protocol):
     """What carries calls out: `access.calls.Calls`."""
 
-    async def answer(self, method_name: str, request: dict[str, object]) -> dict[str, Any]:
-        """The `response` object of a call; raises `CallError`."""
+    async def answer(self, method_name: str, request: dict[str, object]) -> Written:
+        """The `response` object of a call, written; raises `CallError`."""
 
 
 class _Answer(NamedTuple):
@@ -89,7 +88,7 @@ class TypedRequestEndpoint:
         voucher: str | None = None
         envelope: RequestEnvelope | None = None
         digest: str | None = None
-        response: dict[str, Any] | None = None
+        response: Written | None = None
         refusal: CallError | None = None
         try:
             body = await self._body(request, remote)
@@ -115,9 +114,7 @@ class TypedRequestEndpoint:
                 await self._entrance.demand_calm(remote, b"")
             raise
 
-    async def _answer(
-        self, envelope: RequestEnvelope, remote: str, digest: str | None
-    ) -> dict[str, Any]:
+    async def _answer(self, envelope: RequestEnvelope, remote: str, digest: str | None) -> Written:
         try:
             async with (
                 asyncio.timeout(CALL_BOUND_SECONDS),
@@ -145,7 +142,7 @@ async def _body_of(request: Request, within_seconds: float | None) -> bytes:
 
 def _tell_end(
     envelope: RequestEnvelope | None,
-    response: dict[str, Any] | None,
+    response: Written | None,
     refusal: CallError | None,
     seconds: float,
     span: tracing.Span,
@@ -160,7 +157,7 @@ def _tell_end(
         outcome = refusal.code  # no line for each, nor a span: they come by the thousand
         span.forget()
     elif refusal is None:
-        outcome = str((response or {}).get("status", "ok"))
+        outcome = "ok" if response is None else response.status
         _log.info("call answered", method=shown, status=outcome, milliseconds=milliseconds)
     else:
         outcome = refusal.code
@@ -172,13 +169,13 @@ def _tell_end(
 
 def _render(
     envelope: RequestEnvelope | None,
-    response: dict[str, Any] | None,
+    response: Written | None,
     error: CallError | None,
 ) -> _Answer:
     body = render_response(
         None if envelope is None else envelope.method,
         None if envelope is None else envelope.correlation_id,
-        response,
+        None if response is None else response.body,
         error,
     )
     return _Answer(200 if error is None else error.http_status, body)

@@ -13,6 +13,7 @@ from gateway.contract import (
     parse_request,
     render_response,
 )
+from gateway.contract.envelope import json_bytes
 from tests.unit.contract.strategies import json_values
 
 REQUEST = {
@@ -244,6 +245,11 @@ def test_nesting_is_measured_as_a_reader_counts_it(value: Any, wrapped: int) -> 
         assert parse_request(body).request == {"a": request}
 
 
+texts = st.text(st.characters(exclude_categories=()))
+plain_values = st.none() | st.booleans() | st.integers() | texts
+"""All that an answer is made of: no answer has a fraction."""
+
+
 # --- what is answered ---------------------------------------------------------------------------
 
 
@@ -279,3 +285,9 @@ def test_answer_to_an_unreadable_body_names_no_method() -> None:
 def test_answer_is_utf8_whatever_its_texts_hold() -> None:
     body = render_response("é", "c1", {"message": "half \ud800"}, None)
     assert json.loads(body.decode("utf-8"))["response"] == {"message": "half ?"}
+
+
+@given(st.recursive(plain_values, lambda some: st.lists(some) | st.dictionaries(texts, some)))
+def test_json_is_written_as_the_standard_library_writes_it(value: Any) -> None:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    assert json_bytes(value) == text.encode("utf-8", "replace")

@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-from typing import Any
 
 import pytest
 from starlette.types import Message, Receive, Scope
 
-from gateway.contract import EnvelopeInvalid
+from gateway.contract import EnvelopeInvalid, Written
 from gateway.http import typedrequest
 from gateway.http.crowd import CrowdLimits
 from gateway.http.entrance import Bounds, Entrance
@@ -20,8 +19,8 @@ LIMIT_SECONDS = 30.0
 class Nobody:
     """Answers every call."""
 
-    async def answer(self, method_name: str, request: dict[str, object]) -> dict[str, Any]:
-        return {}
+    async def answer(self, method_name: str, request: dict[str, object]) -> Written:
+        return Written("ok", b"{}")
 
 
 def request(*pieces: bytes) -> tuple[Scope, Receive]:
