@@ -5,6 +5,10 @@ and what is above it.
 """
 
 import time
+from typing import Final
+
+# Where there is one, the clock that counts the time asleep too: leases lapse meanwhile.
+_STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def now_ms() -> int:
@@ -14,9 +18,7 @@ def now_ms() -> int:
 
 def steady_ms() -> int:
     """Milliseconds since some moment, whatever becomes of the machine's clock."""
-    # Where there is one, the clock that counts the time asleep too: leases lapse meanwhile.
-    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime_ns(clock) // 1_000_000
+    return time.clock_gettime_ns(_STEADY) // 1_000_000
 
 
 def monotonic_us() -> int:

@@ -22,6 +22,7 @@ import structlog
 
 from gateway import tracing
 from gateway.printable import printable
+from gateway.underway import underway
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -40,6 +41,7 @@ def configure_logging(level: str, form: str) -> None:
     """Set the level (`debug`, `info`, `warning`, `error`) and the form (`json`, `console`)."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        _with_call,
         _with_trace_id,
         structlog.stdlib.add_log_level,
         structlog.stdlib.ExtraAdder(),
@@ -96,6 +98,12 @@ class _Lines:
             pass
         finally:
             handler.release()
+
+
+def _with_call(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Tell of the call that is under way, where there is one."""
+    call = underway()
+    return event if call is None else {**call.told(), **event}
 
 
 def _with_trace_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

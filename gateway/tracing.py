@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
 Attributes = dict[str, str | int]
@@ -108,12 +108,17 @@ def trace_id() -> str | None:
     return None if _recorder is None else _recorder.trace_id()
 
 
-def call(headers: Mapping[str, str], request_id: str, remote: str) -> Span:
-    """A call to this gateway, below its caller's own span where the headers name one."""
+def call(headers: Sequence[tuple[bytes, bytes]], request_id: str, remote: str) -> Span:
+    """A call to this gateway, below its caller's own span where the headers name one.
+
+    `headers` are those of the request, as they came, by names in lower case.
+    """
     if _recorder is None:
         return NO_SPAN
     attributes: Attributes = {"gateway.request_id": request_id, "client.address": remote}
-    return _recorder.call("call", attributes, headers)
+    # Of several of one name the first one counts.
+    first = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
+    return _recorder.call("call", attributes, first)
 
 
 def call_ended(span: Span, method: str, outcome: str) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from structlog.contextvars import bind_contextvars
-
 from gateway import measures, tracing
 from gateway.access import audit
 from gateway.access.gate import Admin, Caller, ClientCaller
@@ -41,6 +39,7 @@ from gateway.holdings.quotas import QuotaReached
 from gateway.holdings.record_answers import target_invalid
 from gateway.store.deeds import acting_as
 from gateway.store.trail import NO_TRAIL
+from gateway.underway import underway
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -118,7 +117,9 @@ class Calls:
         parameters = {name: value for name, value in request.items() if name != CALLER_KEY}
         actor = audit.actor_of(caller)
         credential = actor.name or actor.role.value
-        bind_contextvars(credential=credential)
+        call = underway()
+        if call is not None:
+            call.credential = credential
         tracing.admitted(credential)
         await self._gate.count(caller)
         with acting_as(actor):

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
 from gateway.contract import MAX_BODY_BYTES, EnvelopeInvalid
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
+    from starlette.types import Receive, Scope
+
+    from gateway.http.deadlines import Deadline
 
 BODY_BOUND_SECONDS: Final = 10.0
+
+_JSON: Final = b"application/json"
 
 
 class _Gone(Exception):
     """Nobody is there any more to send the rest."""
 
 
-async def read_body(request: Request, within_seconds: float | None = None) -> bytes:
-    """The whole body of a JSON request; `BODY_BOUND_SECONDS` unless it has less time.
+async def read_body(scope: Scope, receive: Receive, within: Deadline) -> bytes:
+    """The whole body of a JSON request, within a time limit.
 
     Raises:
         EnvelopeInvalid: not JSON content (415), larger than `MAX_BODY_BYTES` (413), or too slow or
             cut off (408).
     """
-    content_type = request.headers.get("content-type", "")
-    if content_type.split(";", 1)[0].strip().lower() != "application/json":
+    content_type = content_length = b""
+    for name, value in reversed(scope["headers"]):  # of several the first one counts
+        if name == b"content-type":
+            content_type = value
+        elif name == b"content-length":
+            content_length = value
+    # Mostly spelled so; another spelling is looked at.
+    if content_type != _JSON and content_type.split(b";", 1)[0].strip().lower() != _JSON:
         raise EnvelopeInvalid("The content type must be application/json.", 415)
-    if _is_larger_than_allowed(request.headers.get("content-length", "")):
+    if _is_larger_than_allowed(content_length.decode("latin-1")):
         raise _too_large()
     try:
-        async with asyncio.timeout(within_seconds or BODY_BOUND_SECONDS):
-            return await _collect(request)
+        with within:
+            return await _collect(receive)
     except (TimeoutError, _Gone):
         raise EnvelopeInvalid("The body did not arrive in time.", 408) from None
 
@@ -43,10 +52,10 @@ def _is_larger_than_allowed(content_length: str) -> bool:
     return digits.isdecimal() and (len(digits) > longest or int(digits) > MAX_BODY_BYTES)
 
 
-async def _collect(request: Request) -> bytes:
+async def _collect(receive: Receive) -> bytes:
     chunks, size, is_whole = [], 0, False
     while not is_whole:
-        message = await request.receive()
+        message = await receive()
         if message["type"] == "http.disconnect":
             raise _Gone
         chunk = message.get("body", b"")

@@ -27,16 +27,18 @@ from gateway.contract import (
     Unavailable,
 )
 from gateway.http import remote
-from gateway.http.crowd import Crowd, CrowdLimits
+from gateway.http.crowd import Crowd, CrowdLimits, Place
 from gateway.http.flood import FloodGate, FloodLimits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractAsyncContextManager
 
-    from starlette.requests import Request
+    from starlette.types import Scope
 
     from gateway.contract import RequestEnvelope
+
+_FORWARDED: Final = remote.HEADER.encode()
+_FORWARDED_SCHEME: Final = remote.SCHEME_HEADER.encode()
 
 _SHORTEST_PAUSE_SECONDS: Final = 0.5
 _PAUSES: Final = 64
@@ -93,23 +95,21 @@ class Entrance:
         self._crowd.limits = bounds.crowd
         self._most_pauses = bounds.pauses
 
-    def remote_of(self, request: Request) -> str:
+    def remote_of(self, scope: Scope) -> str:
         """The address of whoever calls."""
-        peer = None if request.client is None else request.client.host
-        forwarded = request.headers.getlist(remote.HEADER)
+        peer, forwarded = _peer_of(scope), _values_of(scope, _FORWARDED)
         address = remote.remote_of(peer, forwarded, self._trusted_proxies)
         if forwarded and not self._has_told_of_proxy and address == remote.remote_of(peer, (), ()):
             self._has_told_of_proxy = True
             _log.warning("a proxy that is not in http.trusted_proxies", remote=address)
         return address
 
-    def is_encrypted(self, request: Request) -> bool:
+    def is_encrypted(self, scope: Scope) -> bool:
         """Whether TLS ends here or at a trusted proxy, as far as is known here."""
-        if request.scope["scheme"] == "https":
+        if scope["scheme"] == "https":
             return True
-        peer = None if request.client is None else request.client.host
-        told = request.headers.getlist(remote.SCHEME_HEADER)
-        return remote.is_told_encrypted(peer, told, self._trusted_proxies)
+        told = _values_of(scope, _FORWARDED_SCHEME)
+        return remote.is_told_encrypted(_peer_of(scope), told, self._trusted_proxies)
 
     def is_shut_out(self, address: str) -> bool:
         """Whether only known tokens pass from an address; it is as `remote_of` answers it."""
@@ -164,7 +164,7 @@ class Entrance:
         subscriber = remote.subscriber_of(address)
         return ShutOut(max(self._flood.wait_ms(subscriber), 1), _SHUT_OUT)
 
-    def place(self, address: str, digest: str | None) -> AbstractAsyncContextManager[None]:
+    def place(self, address: str, digest: str | None) -> Place:
         """A place among the calls under way; raises as `Crowd.place` does."""
         name = digest or remote.subscriber_of(address)
         return self._crowd.place(name, is_known=self._flood.is_known(digest))
@@ -196,3 +196,12 @@ class Entrance:
             calls = self._shut_out - self._told
             _log.warning("calls shut out", calls=calls)
             self._told_at, self._told = now, self._shut_out
+
+
+def _peer_of(scope: Scope) -> str | None:
+    client: tuple[str, int] | None = scope.get("client")
+    return None if client is None else client[0]
+
+
+def _values_of(scope: Scope, header: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == header]

@@ -66,6 +66,8 @@ class FloodGate:
         """For how long nothing of an address is looked at; 0: it is not shut out."""
         now_us = self._now_us()
         stored_us = self._whole_at_us.get(address, 0)
+        if stored_us <= now_us and self._all_whole_at_us <= now_us:  # mostly: nothing is used
+            return 0
         own = self._each.wait_us(stored_us, now_us) if self._each else 0
         if self._all is None:
             return in_ms(own)
@@ -120,7 +122,8 @@ class FloodGate:
         now_us = self._now_us()
         if self._known_until_us.get(digest, 0) <= now_us:
             return False
-        return self._of_token.wait_us(self._token_whole_at_us.get(digest, 0), now_us) == 0
+        stored_us = self._token_whole_at_us.get(digest, 0)
+        return stored_us <= now_us or self._of_token.wait_us(stored_us, now_us) == 0
 
 
 def _bound(table: OrderedDict[str, int], last: str, most: int) -> None:

@@ -12,8 +12,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from gateway.http.deadlines import Deadlines
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -54,8 +56,7 @@ class Switch:
     def __init__(self, app: ASGIApp) -> None:
         self._turn = Turn(app)
         self._is_stopping = False
-        self._arrived_by: float | None = None
-        self._arriving: set[asyncio.Timeout] = set()
+        self._arriving = Deadlines(None)
 
     def turn_to(self, app: ASGIApp) -> Turn:
         """From now on requests go to `app`; answers the turn that is over."""
@@ -68,29 +69,23 @@ class Switch:
         A request that is not whole after that time looks as if its client had gone.
         """
         self._is_stopping = True
-        self._arrived_by = asyncio.get_running_loop().time() + arriving_seconds
-        for timeout in self._arriving:
-            timeout.reschedule(self._arrived_by)
+        self._arriving.by(asyncio.get_running_loop().time() + arriving_seconds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the current application answer a request."""
         turn = self._turn
 
-        async def send_on(message: Message) -> None:
+        def send_on(message: Message) -> Awaitable[None]:
             if self._is_stopping and message["type"] == "http.response.start":
                 message["headers"] = _with_close(message.get("headers", ()))
-            await send(message)
+            return send(message)
 
         async def receive_on() -> Message:
-            timeout = asyncio.timeout_at(self._arrived_by)
             try:
-                async with timeout:
-                    self._arriving.add(timeout)
+                with self._arriving.within():
                     return await receive()
             except TimeoutError:
                 return {"type": "http.disconnect"}
-            finally:
-                self._arriving.discard(timeout)
 
         turn.begin()
         try:

@@ -7,15 +7,12 @@ have and the answer's header `X-Request-Id` too, and one line of its own once it
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import structlog
-from starlette.requests import Request
-from structlog.contextvars import bind_contextvars, clear_contextvars
 
-from gateway import measures, tracing
+from gateway import measures, tracing, underway
 from gateway.contract import (
     CallError,
     EnvelopeInvalid,
@@ -27,7 +24,8 @@ from gateway.contract import (
     render_response,
 )
 from gateway.contract.faults import quoted
-from gateway.http.body import read_body
+from gateway.http.body import BODY_BOUND_SECONDS, read_body
+from gateway.http.deadlines import Deadlines
 from gateway.http.entrance import ShutOut, digest_shown
 from gateway.store.connection import StoreUnavailable
 from gateway.store.documents import Contended
@@ -70,20 +68,21 @@ class TypedRequestEndpoint:
     def __init__(self, calls: Answers, entrance: Entrance) -> None:
         self._calls = calls
         self._entrance = entrance
+        self._time_of_call = Deadlines(CALL_BOUND_SECONDS)
+        self._time_of_body = Deadlines(BODY_BOUND_SECONDS)
+        self._time_of_shut_out = Deadlines(SHUT_OUT_BODY_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
         began, request_id = measures.moment(), secrets.token_hex(8)
-        request = Request(scope, receive)
-        clear_contextvars()
-        remote = self._entrance.remote_of(request)
-        bind_contextvars(request_id=request_id, remote=remote)
-        with tracing.call(request.headers, request_id, remote) as span:
-            answer = await self._respond(request, remote, began, span)
+        remote = self._entrance.remote_of(scope)
+        underway.begin(request_id, remote)
+        with tracing.call(scope["headers"], request_id, remote) as span:
+            answer = await self._respond(scope, receive, remote, began, span)
         await _send(send, answer, request_id)
 
     async def _respond(
-        self, request: Request, remote: str, began: float, span: tracing.Span
+        self, scope: Scope, receive: Receive, remote: str, began: float, span: tracing.Span
     ) -> _Answer:
         voucher: str | None = None
         envelope: RequestEnvelope | None = None
@@ -91,7 +90,7 @@ class TypedRequestEndpoint:
         response: Written | None = None
         refusal: CallError | None = None
         try:
-            body = await self._body(request, remote)
+            body = await self._body(scope, receive, remote)
             voucher = await self._entrance.demand_calm(remote, body)
             envelope = parse_request(body)
             digest = digest_shown(envelope)
@@ -105,10 +104,13 @@ class TypedRequestEndpoint:
         _tell_end(envelope, response, refusal, seconds, span)
         return _render(envelope, response, refusal)
 
-    async def _body(self, request: Request, remote: str) -> bytes:
-        bound = SHUT_OUT_BODY_SECONDS if self._entrance.is_shut_out(remote) else None
+    async def _body(self, scope: Scope, receive: Receive, remote: str) -> bytes:
+        is_shut_out = self._entrance.is_shut_out(remote)
+        bound = self._time_of_shut_out if is_shut_out else self._time_of_body
         try:
-            return await _body_of(request, bound)
+            if scope["method"] != "POST":
+                raise EnvelopeInvalid("The method must be POST.", 405)
+            return await read_body(scope, receive, bound.within())
         except EnvelopeInvalid as fault:
             if fault.http_status not in _CUT_SHORT:
                 await self._entrance.demand_calm(remote, b"")
@@ -116,11 +118,9 @@ class TypedRequestEndpoint:
 
     async def _answer(self, envelope: RequestEnvelope, remote: str, digest: str | None) -> Written:
         try:
-            async with (
-                asyncio.timeout(CALL_BOUND_SECONDS),
-                self._entrance.place(remote, digest),
-            ):
-                return await self._calls.answer(envelope.method, envelope.request)
+            with self._time_of_call.within():
+                async with self._entrance.place(remote, digest):
+                    return await self._calls.answer(envelope.method, envelope.request)
         except CallError:
             raise
         except StoreUnavailable as error:
@@ -132,12 +132,6 @@ class TypedRequestEndpoint:
             incident_id = secrets.token_hex(6)
             _log.exception("call broke", incident_id=incident_id, method=envelope.method)
             raise Internal(incident_id) from error
-
-
-async def _body_of(request: Request, within_seconds: float | None) -> bytes:
-    if request.method != "POST":
-        raise EnvelopeInvalid("The method must be POST.", 405)
-    return await read_body(request, within_seconds)
 
 
 def _tell_end(

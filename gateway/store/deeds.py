@@ -12,7 +12,6 @@ Called by `store.trail` and by whoever has done something worth an entry.
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gateway.contract.faults import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from types import TracebackType
 
 _LONGEST_TEXT: Final = 400
 
@@ -153,14 +152,24 @@ class Entry:
 _ACTOR: Final[ContextVar[Actor | None]] = ContextVar("actor", default=None)
 
 
-@contextmanager
-def acting_as(actor: Actor) -> Iterator[None]:
+class acting_as:  # noqa: N801 (used as a function is)
     """Have all that is done in this context be the actor's doing."""
-    token = _ACTOR.set(actor)
-    try:
-        yield
-    finally:
-        _ACTOR.reset(token)
+
+    __slots__ = ("_actor", "_token")
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+
+    def __enter__(self) -> None:
+        self._token = _ACTOR.set(self._actor)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _ACTOR.reset(self._token)
 
 
 def acting() -> Actor | None:

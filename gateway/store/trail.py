@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 import structlog
-from structlog.contextvars import get_contextvars
 
 from gateway import measures
 from gateway.ending import end
@@ -31,6 +30,7 @@ from gateway.store.faults import StoreRefused, StoreUnavailable
 from gateway.store.keys import AUDIT_KEY
 from gateway.store.stream import Claim, Stream
 from gateway.store.trail_writing import Numbered, TrailWriter
+from gateway.underway import underway
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -203,14 +203,14 @@ class WrittenTrail:
             measures.audit_lost(1)
             self._complain("audit entries are lost: too many wait for Redis", lost=self._lost)
             return
-        bound = get_contextvars()
+        call = underway()
         entry = Entry(
             self._new_id(),
             now_ms,
             actor,
             deed,
-            remote=bound.get("remote") or actor.remote,
-            request_id=bound.get("request_id"),
+            remote=actor.remote if call is None else call.remote,
+            request_id=None if call is None else call.request_id,
             repeated=repeated or 0,
         )
         self._queue.append(_Waiting(Numbered(next(self._numbers), entry), once))

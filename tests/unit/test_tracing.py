@@ -6,7 +6,7 @@ from gateway import tracing
 
 
 def test_nothing_is_recorded_unless_told_to() -> None:
-    with tracing.call({"traceparent": "x"}, "1", "192.0.2.1") as call:
+    with tracing.call([(b"traceparent", b"x")], "1", "192.0.2.1") as call:
         tracing.admitted("admin")
         tracing.speaks_for("relay.example.test", "relay")
         with tracing.work("relay.example.test"), tracing.step("finalize", "1", "ready") as step:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlencode
 
 from starlette.responses import Response
-from structlog.contextvars import bind_contextvars
 
 from gateway.contract import Unauthorized
 from gateway.http.page import headers
@@ -21,6 +20,7 @@ from gateway.http.page.fields import Fields, form_in, read_body, read_fields
 from gateway.http.page.sessions import Session, name_of
 from gateway.http.page.shapes import LOGIN_PATH, PREFIX, Redirect, Shown, Visit
 from gateway.store.deeds import acting_as
+from gateway.underway import underway
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,9 @@ class Answering:
                 return to_login(arrival)
             self._entrance.note(arrival.remote, None, visit.session.name, None)
             arrival.visit = visit
-            bind_contextvars(credential=visit.actor.name)
+            call = underway()
+            if call is not None:
+                call.credential = visit.actor.name
             if form is None:
                 answer = await page.show(visit)
             else:

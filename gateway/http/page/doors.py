@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import structlog
 from starlette.requests import Request
 from starlette.responses import Response
-from structlog.contextvars import bind_contextvars, clear_contextvars
 
-from gateway import measures
+from gateway import measures, underway
 from gateway.http.entrance import ShutOut
 from gateway.http.page.faults import KNOWN, UNSURE, PageFault, fault_of, unsure
 from gateway.http.page.headers import headers_for, is_poll
@@ -105,10 +104,9 @@ class Door:
         """Answer one request."""
         began, request_id = measures.moment(), secrets.token_hex(8)
         request = Request(scope, receive)
-        clear_contextvars()
-        remote = self._entrance.remote_of(request)
-        bind_contextvars(request_id=request_id, remote=remote)
-        is_encrypted = self._entrance.is_encrypted(request)
+        remote = self._entrance.remote_of(scope)
+        underway.begin(request_id, remote)
+        is_encrypted = self._entrance.is_encrypted(scope)
         arrival = Arrival(request, remote, is_encrypted)
         response, is_told = await self._respond(arrival)
         if is_told and self._is_told:

@@ -45,7 +45,7 @@ async def test_body_from_an_address_that_is_shut_out_has_less_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(typedrequest, "SHUT_OUT_BODY_SECONDS", 0.01)
-    monkeypatch.setattr("gateway.http.body.BODY_BOUND_SECONDS", 2 * LIMIT_SECONDS)
+    monkeypatch.setattr(typedrequest, "BODY_BOUND_SECONDS", 2 * LIMIT_SECONDS)
     entrance = Entrance(Bounds((), FloodLimits(1, 0), CrowdLimits(0, 0)))
     endpoint = TypedRequestEndpoint(Nobody(), entrance)
     entrance.note("192.0.2.1", None, None, EnvelopeInvalid("No call.", 400))

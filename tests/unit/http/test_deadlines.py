@@ -1,0 +1,84 @@
+"""Many time limits on one timer: each ends as `asyncio.timeout` would, and none another's."""
+
+import asyncio
+
+import pytest
+
+from gateway.http.deadlines import Deadlines
+
+LIMIT_SECONDS = 30.0
+
+
+async def forever(deadlines: Deadlines) -> None:
+    with deadlines.within():
+        await asyncio.Event().wait()
+
+
+async def test_what_takes_too_long_ends_with_a_timeout() -> None:
+    deadlines = Deadlines(0.01)
+    async with asyncio.timeout(LIMIT_SECONDS):
+        ended = await asyncio.gather(
+            *(forever(deadlines) for _ in range(3)), return_exceptions=True
+        )
+    assert [type(each) for each in ended] == [TimeoutError] * 3
+    task = asyncio.current_task()
+    assert task is not None
+    assert not task.cancelling()
+
+
+async def test_what_ends_in_time_is_left_alone_and_so_is_what_follows() -> None:
+    deadlines = Deadlines(0.05)
+    with deadlines.within():
+        await asyncio.sleep(0)
+    with pytest.raises(TimeoutError):
+        await forever(deadlines)
+    # Nothing strikes later on: what began before has ended.
+    await asyncio.sleep(0.1)
+
+
+async def test_one_begins_while_another_is_under_way_and_has_its_own_time() -> None:
+    deadlines = Deadlines(0.05)
+    first = asyncio.create_task(forever(deadlines))
+    await asyncio.sleep(0.02)
+    second = asyncio.create_task(forever(deadlines))
+    async with asyncio.timeout(LIMIT_SECONDS):
+        await asyncio.wait({first})
+        assert not second.done()
+        await asyncio.wait({second})
+    assert isinstance(second.exception(), TimeoutError)
+
+
+async def test_cancellation_from_outside_stays_one() -> None:
+    task = asyncio.create_task(forever(Deadlines(LIMIT_SECONDS)))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+
+
+async def test_cancellation_from_outside_at_the_same_time_stays_one() -> None:
+    deadlines = Deadlines(None)
+    task = asyncio.create_task(forever(deadlines))
+    await asyncio.sleep(0)
+    deadlines.by(0.0)
+    asyncio.get_running_loop().call_soon(task.cancel)
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+
+
+async def test_error_of_the_block_stays_what_it_is() -> None:
+    with pytest.raises(KeyError), Deadlines(LIMIT_SECONDS).within():
+        raise KeyError
+
+
+async def test_without_a_time_it_goes_on_until_one_is_set_for_all() -> None:
+    deadlines = Deadlines(None)
+    before = asyncio.create_task(forever(deadlines))
+    await asyncio.sleep(0)
+    deadlines.by(asyncio.get_running_loop().time() + 0.01)
+    after = asyncio.create_task(forever(deadlines))
+    async with asyncio.timeout(LIMIT_SECONDS):
+        await asyncio.wait({before, after})
+    assert isinstance(before.exception(), TimeoutError)
+    assert isinstance(after.exception(), TimeoutError)
