@@ -103,6 +103,11 @@ def record_with(recorder: Recorder | None) -> None:
     _recorder = recorder
 
 
+def is_recording() -> bool:
+    """Whether there is anybody to tell: for whoever would have to find out first what to tell."""
+    return _recorder is not None
+
+
 def trace_id() -> str | None:
     """The trace to which what happens now belongs; None where none is recorded."""
     return None if _recorder is None else _recorder.trace_id()

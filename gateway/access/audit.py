@@ -5,6 +5,7 @@ Called by `access.calls` and `access.provisioning`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway.access.gate import ClientCaller
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from gateway.access.clients import Client
     from gateway.access.gate import Caller
     from gateway.contract import CallError
-    from gateway.contract.names import ClientId
+    from gateway.contract.names import ClientId, CredentialId
 
 _OF_METHOD: Final = {
     "syncGatewayClientDnsRecord": Action.RECORD_SYNC,
@@ -40,8 +41,16 @@ _SHOWN_AT_MOST: Final = 8
 def actor_of(caller: Caller) -> Actor:
     """Who acts when this caller's call is carried out."""
     if isinstance(caller, ClientCaller):
-        return Actor(Role.CLIENT, caller.credential_id, caller.client.client_id)
-    return Actor(Role.ADMIN)
+        return _client(caller.credential_id, caller.client.client_id)
+    return _ADMIN
+
+
+_ADMIN: Final = Actor(Role.ADMIN)
+
+
+@lru_cache(1_024)
+def _client(credential_id: CredentialId, client_id: ClientId) -> Actor:
+    return Actor(Role.CLIENT, credential_id, client_id)
 
 
 def of_refused_call(

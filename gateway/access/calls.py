@@ -7,7 +7,7 @@ the hostname learns nothing of who holds it. Called by `http`; knows no HTTP.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gateway import measures, tracing
 from gateway.access import audit
@@ -29,6 +29,7 @@ from gateway.contract import (
     ReleaseCertificateRequest,
     SyncDnsRecordRequest,
     WireModel,
+    ownership_in,
     read_request,
 )
 from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
@@ -46,9 +47,10 @@ if TYPE_CHECKING:
 
     from gateway.access.gate import Gate
     from gateway.access.provisioning import Provisioning
-    from gateway.contract import Ownership, Written
+    from gateway.contract import Ownership, StatedOwnership, Written
     from gateway.holdings.certificates import Certificates
     from gateway.holdings.records import Records
+    from gateway.store.routing import Begun
     from gateway.store.trail import Trail
 
 
@@ -63,6 +65,18 @@ class _Method:
     carry_out: Callable[[Any, Any], Awaitable[_Response]]
     role: type[Caller] | None
     capabilities: tuple[str, ...] = ()
+
+
+class _Ahead(NamedTuple):
+    """Of a call for a certificate: its ownership, and the document that is on its way."""
+
+    ownership: StatedOwnership
+    document: Begun | None
+
+    def drop(self) -> None:
+        """It is needed no more; also where it was used."""
+        if self.document is not None:
+            self.document.drop()
 
 
 class Calls:
@@ -103,35 +117,58 @@ class Calls:
             "provisionGatewayClientCredential": _Method(ProvisionRequest, self._provision, Admin),
         }
 
-    async def answer(self, method_name: str, request: dict[str, object]) -> Written:
-        """The `response` object of a call, written.
+    async def answer(
+        self, method_name: str, request: dict[str, object], digest: str | None = None
+    ) -> Written:
+        """The `response` object of a call, written. `digest` is that of its token, if it has one.
 
         Raises:
             CallError: what the caller is told when the call was not admitted.
             StoreUnavailable: nothing can be decided.
             Contended: too many callers at once on one hostname or client.
         """
-        if method_name not in self._methods:
+        method = self._methods.get(method_name)
+        if method is None:
             raise MethodUnknown
-        caller = await self._gate.admit(request.get(CALLER_KEY))
         parameters = {name: value for name, value in request.items() if name != CALLER_KEY}
-        actor = audit.actor_of(caller)
-        credential = actor.name or actor.role.value
-        call = underway()
-        if call is not None:
-            call.credential = credential
-        tracing.admitted(credential)
-        await self._gate.count(caller)
-        with acting_as(actor):
-            try:
-                return (await self._carry_out(caller, method_name, parameters)).written()
-            except (Forbidden, HostnameForbidden, Overloaded) as refusal:
-                if isinstance(refusal, QuotaReached):
-                    measures.limit_reached(refusal.limit)
-                deed = audit.of_refused_call(caller, method_name, parameters, refusal)
-                if deed is not None:
-                    self._trail.note(deed)
-                raise
+        ahead = self._look_ahead(method, parameters, digest)
+        try:
+            admitted = await self._gate.admit(request.get(CALLER_KEY), digest)
+            caller, actor = admitted.caller, audit.actor_of(admitted.caller)
+            credential = actor.name or actor.role.value
+            call = underway()
+            if call is not None:
+                call.credential = credential
+            tracing.admitted(credential)
+            await self._gate.count(admitted)
+            with acting_as(actor):
+                try:
+                    return (await self._carry_out(caller, method, parameters, ahead)).written()
+                except (Forbidden, HostnameForbidden, Overloaded) as refusal:
+                    if isinstance(refusal, QuotaReached):
+                        measures.limit_reached(refusal.limit)
+                    deed = audit.of_refused_call(caller, method_name, parameters, refusal)
+                    if deed is not None:
+                        self._trail.note(deed)
+                    raise
+        finally:
+            if ahead is not None:
+                ahead.drop()
+
+    def _look_ahead(
+        self, method: _Method, parameters: dict[str, object], digest: str | None
+    ) -> _Ahead | None:
+        """What is likely to be read, of a call that is likely to be admitted.
+
+        It is asked for together with what the gate asks, so that there is one wait for both. What
+        is judged, and in which order, is the same.
+        """
+        if method.request is not GetCertificateRequest or not self._gate.knows(digest):
+            return None
+        ownership = ownership_in(parameters)
+        if ownership is None:
+            return None
+        return _Ahead(ownership, self._certificates.look_ahead(ownership.hostname))
 
     async def answer_to(
         self, caller: Caller, method_name: str, parameters: dict[str, object]
@@ -140,13 +177,20 @@ class Calls:
 
         No refusal is counted: a rehearsal is answered here too, and nobody has called.
         """
-        return (await self._carry_out(caller, method_name, parameters)).to_wire()
+        method = self._methods[method_name]
+        return (await self._carry_out(caller, method, parameters, None)).to_wire()
 
     async def _carry_out(
-        self, caller: Caller, method_name: str, parameters: dict[str, object]
+        self,
+        caller: Caller,
+        method: _Method,
+        parameters: dict[str, object],
+        ahead: _Ahead | None,
     ) -> _Response:
-        method = self._methods[method_name]
         _demand_role(caller, method)
+        if ahead is not None and isinstance(caller, ClientCaller):
+            owner = _owner(caller, ahead.ownership)
+            return await self._certificates.get(owner, ahead.document)
         return await method.carry_out(caller, read_request(method.request, parameters))
 
     async def _sync(self, caller: ClientCaller, request: SyncDnsRecordRequest) -> WireModel:
@@ -198,10 +242,11 @@ def _demand_role(caller: Caller, method: _Method) -> None:
         caller.demand_capability(*method.capabilities)
 
 
-def _owner(caller: ClientCaller, ownership: Ownership) -> Owner:
+def _owner(caller: ClientCaller, ownership: Ownership | StatedOwnership) -> Owner:
     """The ownership that the call speaks for, once its hostname is the client's to use."""
     caller.demand_hostname(ownership.hostname)
-    # An appId may be any word: a token by mistake, too.
-    app_id = plain(ownership.app_id, BOUNDS.max_app_id_characters)
-    tracing.speaks_for(ownership.hostname, app_id)
+    if tracing.is_recording():
+        # An appId may be any word: a token by mistake, too.
+        app_id = plain(ownership.app_id, BOUNDS.max_app_id_characters)
+        tracing.speaks_for(ownership.hostname, app_id)
     return Owner(caller.client.client_id, ownership.app_id, ownership.hostname)

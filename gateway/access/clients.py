@@ -7,7 +7,7 @@ them by compare-and-swap, so a change is in force for the next call on every pro
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 ABSENT: Final = ""
 """The mark of a client that there is not."""
+
+CLIENT_FIELD: Final = "client"
+"""The field of a client's hash that has all of it."""
 
 MAX_CREDENTIALS: Final = 16
 """How many a client may have at once, overlapping ones included."""
@@ -156,10 +159,11 @@ def _next_generation(client: Client) -> Client:
 
 @dataclass(frozen=True, slots=True)
 class StoredClient:
-    """A client with the version of its document."""
+    """A client with the version of its document, and the text of which it was made."""
 
     client: Client
     version: str
+    text: str = field(repr=False)
 
 
 class Everyone(NamedTuple):
@@ -327,10 +331,11 @@ def _stored(name: str, fields: Mapping[str, str] | None) -> StoredClient | None:
     """A client from its hash; None where there is none. `name` is what a fault calls it."""
     if fields is None:  # something else lies there
         raise ClientUnreadable(name)
-    if "client" not in fields:
+    if CLIENT_FIELD not in fields:
         return None
     try:
-        return StoredClient(_client_in(fields["client"]), fields["version"])
+        text = fields[CLIENT_FIELD]
+        return StoredClient(_client_in(text), fields["version"], text)
     except (KeyError, TypeError, ValueError, RecursionError):
         raise ClientUnreadable(name) from None
 

@@ -13,9 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gateway import measures
+from gateway.access.clients import CLIENT_FIELD
 from gateway.access.gcra import MINUTE_US, Rate, in_ms
 from gateway.contract import Overloaded
 from gateway.store import keys
+from gateway.store.connection import As
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +33,19 @@ class RateUse(NamedTuple):
     per_minute: int
 
 
+class ClientSwapped(Exception):
+    """A client is not as it was when it was seen last."""
+
+
+class Seen(NamedTuple):
+    """A client as Redis had it, and its rate: what there is to know of it before the next call."""
+
+    stored: As
+    calls_key: str
+    per_minute: int
+    interval_us: int
+
+
 class CallRates:
     """The rates of all clients. `per_minute_of` says how many calls one has; 0 is no limit."""
 
@@ -44,24 +59,44 @@ class CallRates:
         self._per_minute_of = per_minute_of
         self._now_ms = now_ms
 
-    async def take(self, client_id: ClientId) -> None:
-        """Take one call of a client.
+    async def take(self, client_id: ClientId) -> Overloaded | None:
+        """Take one call of a client; where there is none left, the refusal that says until when.
 
         Raises:
-            Overloaded: there is none left, with the time until there is.
             StoreUnavailable: nobody can tell.
         """
         per_minute = self._per_minute_of(client_id)
         if per_minute == 0:
-            return
+            return None
         rate = Rate(per_minute, MINUTE_US)
         key = keys.client_calls_key(keys.fingerprint(client_id))
         now_us = self._now_ms() * 1_000
         wait_us = await self._store.take_call(key, now_us, rate.interval_us, rate.count)
-        if wait_us > 0:
-            measures.limit_reached("rate")
-            text = f"The client has made as many calls as it may ({per_minute} in a minute)."
-            raise Overloaded(in_ms(wait_us), text)
+        return _refusal(wait_us or 0, per_minute)
+
+    async def take_if(self, seen: Seen) -> Overloaded | None:
+        """The same of a client that was seen before, if it is the same: known and counted at once.
+
+        Raises:
+            ClientSwapped: it is not the same any more; none was taken.
+            StoreUnavailable: nobody can tell.
+        """
+        wait_us = await self._store.take_call(
+            seen.calls_key, self._now_ms() * 1_000, seen.interval_us, seen.per_minute, seen.stored
+        )
+        if wait_us is None:
+            raise ClientSwapped
+        return None if wait_us == 0 else _refusal(wait_us, seen.per_minute)
+
+    def seen(self, client_id: ClientId, text: str) -> Seen:
+        """A client of which Redis had this text, for `take_if`."""
+        per_minute, mark = self._per_minute_of(client_id), keys.fingerprint(client_id)
+        return Seen(
+            As(keys.client_key(mark), CLIENT_FIELD, text),
+            keys.client_calls_key(mark),
+            per_minute,
+            Rate(max(per_minute, 1), MINUTE_US).interval_us,
+        )
 
     async def use_of(self, client_id: ClientId) -> RateUse:
         """How much of its rate a client has used by now; takes none of it.
@@ -76,6 +111,14 @@ class CallRates:
         key = keys.client_calls_key(keys.fingerprint(client_id))
         (stored,) = await self._store.values([key])
         return RateUse(rate.used(_microseconds(stored), self._now_ms() * 1_000), per_minute)
+
+
+def _refusal(wait_us: int, per_minute: int) -> Overloaded | None:
+    if wait_us == 0:
+        return None
+    measures.limit_reached("rate")
+    text = f"The client has made as many calls as it may ({per_minute} in a minute)."
+    return Overloaded(in_ms(wait_us), text)
 
 
 def _microseconds(stored: str | None) -> int:

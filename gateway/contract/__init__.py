@@ -72,6 +72,8 @@ from gateway.contract.names import (
 )
 from gateway.contract.ownership import (
     Ownership,
+    StatedOwnership,
+    ownership_in,
     validate_gateway_client_hostname_ownership,
 )
 from gateway.contract.patterns import (
@@ -178,6 +180,7 @@ __all__ = [
     "ReleaseResponse",
     "RequestEnvelope",
     "RequestInvalid",
+    "StatedOwnership",
     "SyncDnsRecordRequest",
     "SyncDnsRecordResponse",
     "SyncStatus",
@@ -194,6 +197,7 @@ __all__ = [
     "is_gateway_client_hostname",
     "is_gateway_hostname_allowed",
     "is_gateway_hostname_pattern",
+    "ownership_in",
     "parse_address",
     "parse_answer",
     "parse_prefix",

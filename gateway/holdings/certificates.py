@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from gateway.holdings.hold import Holds
     from gateway.holdings.orphans import Orphans
     from gateway.store.documents import Documents
+    from gateway.store.routing import Begun
     from gateway.store.trail import Trail
 
 CALL_BOUND_SECONDS: Final = 8.0
@@ -117,14 +118,20 @@ class Certificates:
         self._now_ms = now_ms
         self._ready: Kept[Hostname, _Ready] = Kept(KEPT)
 
-    async def get(self, owner: Owner) -> Answer:
+    def look_ahead(self, hostname: Hostname) -> Begun | None:
+        """Ask for what `get` is likely to read; changes nothing. Used by `get`, or dropped."""
+        return self._documents.look_ahead(hostname)
+
+    async def get(self, owner: Owner, ahead: Begun | None = None) -> Answer:
         """The certificate, or how far its issuance has come; starts one when there is none.
+
+        `ahead` is what `look_ahead` of its hostname has asked for.
 
         Raises:
             Overloaded: the client may hold no more certificates, or nobody here can ask the zone.
         """
         holder = Holder(owner.client_id, owner.app_id)
-        document = await self._documents.read(owner.hostname)
+        document = await self._documents.read(owner.hostname, ahead)
         handed_out = self._again(owner, holder, document)
         if handed_out is not None:
             return handed_out
@@ -311,7 +318,7 @@ class Certificates:
         if actor is not None and actor.role is Role.CLIENT:
             key = keys.handed_key(owner.hostname, stored.issuance_id, actor.name)
             once = Once(key, max(1, stored.valid_until_ms - now_ms))
-            self._trail.note(deeds.of_handing_out(owner, stored), once)
+            self._trail.note_once(once, lambda: deeds.of_handing_out(owner, stored))
 
     def _cannot_issue(self, owner: Owner) -> CertificateRefused | None:
         if not self._issues:

@@ -51,7 +51,9 @@ _log = structlog.get_logger(__name__)
 class Answers(Protocol):
     """What carries calls out: `access.calls.Calls`."""
 
-    async def answer(self, method_name: str, request: dict[str, object]) -> Written:
+    async def answer(
+        self, method_name: str, request: dict[str, object], digest: str | None
+    ) -> Written:
         """The `response` object of a call, written; raises `CallError`."""
 
 
@@ -120,7 +122,7 @@ class TypedRequestEndpoint:
         try:
             with self._time_of_call.within():
                 async with self._entrance.place(remote, digest):
-                    return await self._calls.answer(envelope.method, envelope.request)
+                    return await self._calls.answer(envelope.method, envelope.request, digest)
         except CallError:
             raise
         except StoreUnavailable as error:

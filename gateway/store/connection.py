@@ -18,7 +18,9 @@ from gateway.store.sending import Script, Sender
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-__all__ = ["Store", "StoreRefused", "StoreUnavailable", "Swap"]
+    from gateway.store.routing import Begun
+
+__all__ = ["As", "Store", "StoreRefused", "StoreUnavailable", "Swap"]
 
 
 class Swap(NamedTuple):
@@ -28,6 +30,14 @@ class Swap(NamedTuple):
     expected: str
     value: str
     lifetime_ms: int
+
+
+class As(NamedTuple):
+    """That a hash has a field with this very text."""
+
+    key: str
+    field: str
+    text: str
 
 
 class Store(Sender):
@@ -61,6 +71,19 @@ class Store(Sender):
         errands = [Errand(key, (("HGETALL", key),)) for key in keys]
         await self._carry_out(errands)
         return [_if_hash(errand) for errand in errands]
+
+    def begin_hash(self, key: str) -> Begun | None:
+        """Ask for all fields of a hash at once, together with what follows.
+
+        None where that cannot be done without waiting. Else `begun_hash` answers, or it is dropped.
+        """
+        return self._begin(key, ("HGETALL", key))
+
+    async def begun_hash(self, begun: Begun) -> dict[str, str] | None:
+        """What `begin_hash` has asked for, as `hashes` answers it."""
+        await self._router.finish(begun)
+        found: dict[str, str] | None = _if_hash(begun.errand)
+        return found
 
     async def keys_like(self, pattern: str) -> AsyncIterator[str]:
         """Every key of this glob-style pattern, on all nodes; one may come more than once."""
@@ -210,15 +233,23 @@ class Store(Sender):
         answer = await self._run(self._compare_and_set, keys, arguments, waits=False)
         return bool(answer == 1)
 
-    async def take_call(self, key: str, now_us: int, interval_us: int, count: int) -> int:
+    async def take_call(
+        self, key: str, now_us: int, interval_us: int, count: int, only_as: As | None = None
+    ) -> int | None:
         """Run `take_call.lua`: how long to wait for a call in microseconds, 0 when it was taken.
 
-        Does not wait for replicas: a rate may be forgotten. One that is sent a second time, since
-        Redis's answer was lost, may take two.
+        With `only_as`, in the same slot, None when that is not so, and none was taken; `count` 0
+        takes none. Does not wait for replicas: a rate may be forgotten. One that is sent a second
+        time, since Redis's answer was lost, may take two.
         """
-        arguments = [str(now_us), str(interval_us), str(count)]
-        answer = await self._run(self._take_call, [key], arguments, waits=False)
-        return cast("int", answer)
+        arguments: list[str | int] = [now_us, interval_us, count]
+        if only_as is None:
+            keys = [key]
+        else:
+            keys = [key, only_as.key]
+            arguments += (only_as.field, only_as.text)
+        answer = cast("int", await self._run(self._take_call, keys, arguments, waits=False))
+        return None if answer < 0 else answer
 
     async def reserve(self, key: str, name: str, now_ms: int, lifetime_ms: int) -> list[str]:
         """Run `reserve.lua`: all who have reserved, from the first to the last, this name too.

@@ -15,8 +15,7 @@ bounds each exchange, so that time limits and cancellations from outside hold.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import redis.asyncio as aioredis
 from redis.asyncio.retry import Retry
@@ -95,10 +94,29 @@ class Node:
         host, port = self.address
         return f"{host}:{port}" if port else host
 
-    @property
-    def has_line(self) -> bool:
-        """Whether what may share the line goes out at once."""
-        return self._line is not None and self._line.is_open
+    def send(self, commands: Sequence[Command]) -> Sent | None:
+        """Send what `may_share` at once, with what others send in this turn of the event loop.
+
+        None where there is no line yet. Whatever comes of it, `answers_of` tells, or `drop`.
+        """
+        line = self._line
+        if line is None or not line.is_open or not may_share(commands):
+            return None
+        return Sent(commands, line.exchange(commands), measures.moment())
+
+    async def answers_of(self, sent: Sent) -> list[Any]:
+        """What the commands came to, as `exchange` answers and raises."""
+        commands, answers, began = sent
+        try:
+            found = await answers
+        except RedisConnectionError:
+            # One that has died meanwhile is no reason to fail.
+            return await self._share_anew(commands)
+        except UNREACHABLE as error:
+            self.tell(commands, began, _kind_of(error))
+            raise
+        self.tell(commands, began)
+        return _as_told(commands, found)
 
     async def exchange(self, commands: Sequence[Command]) -> list[Any]:
         """Send commands on one connection; what each came to, a refusal as an exception.
@@ -106,30 +124,28 @@ class Node:
         Raises one of `faults.UNREACHABLE` when the server does not answer.
         """
         if may_share(commands):
-            return await self.share(commands)
+            sent = self.send(commands)
+            return await (self._share_anew(commands) if sent is None else self.answers_of(sent))
         async with self._places:
             if self.is_left:
                 raise self._left()
-            with _Timing(self.address, commands):
+            with _Timing(self, commands):
                 async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
                     return await self._exchange(commands)
 
-    async def share(self, commands: Sequence[Command]) -> list[Any]:
-        """As `exchange`, together with those of others; only what `may_share`."""
-        line, answers = self._line, None
-        with _Timing(self.address, commands):
-            if line is not None and line.is_open:
-                # One that has died meanwhile is no reason to fail.
-                with contextlib.suppress(RedisConnectionError):
-                    answers = await line.exchange(commands)
-            if answers is None:
-                async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
-                    line = await self._open_line()
-                    answers = await line.exchange(commands)
-        for place, command in enumerate(commands):
-            if command[0] == "HGETALL" and type(answers[place]) is list:
-                answers[place] = _in_pairs(answers[place])
-        return answers
+    async def _share_anew(self, commands: Sequence[Command]) -> list[Any]:
+        with _Timing(self, commands):
+            async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
+                line = await self._open_line()
+                return _as_told(commands, await line.exchange(commands))
+
+    def tell(self, commands: Sequence[Command], began: float, fault: str = "") -> None:
+        """Count and trace an exchange that has ended."""
+        command, seconds = str(commands[0][0]), measures.moment() - began
+        if fault:
+            measures.redis_failed(fault)
+        measures.redis_asked(command, seconds)
+        tracing.redis_asked(command, len(commands), self.address, seconds, fault)
 
     async def _open_line(self) -> Line:
         """The line, opened where there is none; who comes at the same time waits for the same."""
@@ -211,13 +227,26 @@ class Node:
         await self._client.connection_pool.disconnect()
 
 
+class Sent(NamedTuple):
+    """Commands that are on their way, and when they were sent."""
+
+    commands: Sequence[Command]
+    answers: asyncio.Future[list[Any]]
+    began: float
+
+    def drop(self) -> None:
+        """Nobody waits for what comes of it."""
+        if not self.answers.cancel() and not self.answers.cancelled():
+            self.answers.exception()  # looked at: it is no fault that nobody has seen
+
+
 class _Timing:
-    """Counts and traces an exchange, around it."""
+    """Tells how long an exchange has taken, whatever came of it."""
 
-    __slots__ = ("_address", "_began", "_commands")
+    __slots__ = ("_began", "_commands", "_node")
 
-    def __init__(self, address: Address, commands: Sequence[Command]) -> None:
-        self._address = address
+    def __init__(self, node: Node, commands: Sequence[Command]) -> None:
+        self._node = node
         self._commands = commands
         self._began = measures.moment()
 
@@ -230,13 +259,8 @@ class _Timing:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        fault = ""
-        if isinstance(error, UNREACHABLE):
-            fault = _kind_of(error)
-            measures.redis_failed(fault)
-        command, seconds = str(self._commands[0][0]), measures.moment() - self._began
-        measures.redis_asked(command, seconds)
-        tracing.redis_asked(command, len(self._commands), self._address, seconds, fault)
+        fault = _kind_of(error) if isinstance(error, UNREACHABLE) else ""
+        self._node.tell(self._commands, self._began, fault)
 
 
 def may_share(commands: Sequence[Command]) -> bool:
@@ -253,6 +277,13 @@ async def _greet_primary(connection: AbstractConnection) -> None:
     role, *_ = await connection.read_response()
     if role != PRIMARY_ROLE:
         raise NotPrimary("Redis is not a primary yet, or not any more")
+
+
+def _as_told(commands: Sequence[Command], answers: list[Any]) -> list[Any]:
+    for place, command in enumerate(commands):
+        if command[0] == "HGETALL" and type(answers[place]) is list:
+            answers[place] = _in_pairs(answers[place])
+    return answers
 
 
 def _in_pairs(answer: Sequence[str]) -> dict[str, str]:

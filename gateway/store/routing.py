@@ -11,7 +11,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from redis.exceptions import (
     AskError,
@@ -23,13 +23,12 @@ from redis.exceptions import (
 )
 
 from gateway.store.faults import UNREACHABLE, StoreUnavailable, judged
-from gateway.store.nodes import may_share
 from gateway.store.topology import topology_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Sequence
 
-    from gateway.store.nodes import Command, Node
+    from gateway.store.nodes import Command, Node, Sent
     from gateway.store.places import Place
 
 LIMIT_SECONDS: Final = 4.0
@@ -60,6 +59,19 @@ class Errand:
     """Where a redirection for this once has sent it."""
 
 
+class Begun(NamedTuple):
+    """An errand on its way to a server, and until when (a time of the event loop's)."""
+
+    errand: Errand
+    node: Node
+    sent: Sent
+    until: float
+
+    def drop(self) -> None:
+        """Nobody waits for what comes of it."""
+        self.sent.drop()
+
+
 class _Verdict(Enum):
     DONE = "done"
     ELSEWHERE = "elsewhere"
@@ -77,15 +89,49 @@ class Router:
         """Close every connection. May be repeated."""
         await self._topology.close()
 
+    def begin(self, errand: Errand) -> Begun | None:
+        """Send one errand at once, if the line of its node is there and it is of that kind.
+
+        Whoever begins one ends it with `finish` or `Begun.drop`. Errands that are begun one after
+        the other go out together.
+        """
+        try:
+            node = self._topology.node_for(errand.key)
+        except StoreUnavailable:
+            return None
+        sent = node.send(errand.commands)
+        if sent is None:
+            return None
+        return Begun(errand, node, sent, asyncio.get_running_loop().time() + LIMIT_SECONDS)
+
+    async def finish(self, begun: Begun) -> None:
+        """Carry out what was begun. Raises StoreUnavailable.
+
+        Mostly the answer is all that there is to it. Bounded by the node: a limit around it would
+        cost as much as the rest of it.
+        """
+        errand, node = begun.errand, begun.node
+        try:
+            errand.answers = await node.answers_of(begun.sent)
+        except UNREACHABLE as error:
+            errand.answers, verdict = [error], _Verdict.LOST
+        except RedisError as error:
+            raise judged(error) from error
+        else:
+            errand.node = node
+            verdict = self._judge(errand, node)
+        if verdict is not _Verdict.DONE:
+            async with self.time_limit(begun.until):
+                await self._carry_out([errand], [(errand, verdict)])
+
     async def run(self, errands: Sequence[Errand]) -> None:
         """Carry errands out, all at once. Raises StoreUnavailable."""
-        until = asyncio.get_running_loop().time() + LIMIT_SECONDS
-        first = await self._try_to_share(errands[0]) if len(errands) == 1 else None
-        if first is _Verdict.DONE:
+        begun = self.begin(errands[0]) if len(errands) == 1 else None
+        if begun is not None:
+            await self.finish(begun)
             return
-        verdicts = [] if first is None else [(errands[0], first)]
-        async with self.time_limit(until):
-            await self._carry_out(errands, verdicts)
+        async with self.time_limit():
+            await self._carry_out(errands, [])
 
     async def probe(self) -> None:
         """Whether everything can be read and written. Raises StoreUnavailable."""
@@ -143,28 +189,6 @@ class Router:
                 raise
             await self._topology.find()
             await self._topology.probe()
-
-    async def _try_to_share(self, errand: Errand) -> _Verdict | None:
-        """Carry one out on the line of its node, if there is one and the errand is of that kind.
-
-        Mostly all that there is to do. Bounded by the node: a limit around it would cost as much as
-        the rest of it.
-        """
-        try:
-            node = self._topology.node_for(errand.key)
-        except StoreUnavailable:
-            return None
-        if not (node.has_line and may_share(errand.commands)):
-            return None
-        try:
-            errand.answers = await node.share(errand.commands)
-        except UNREACHABLE as error:
-            errand.answers = [error]
-            return _Verdict.LOST
-        except RedisError as error:
-            raise judged(error) from error
-        errand.node = node
-        return self._judge(errand, node)
 
     async def _carry_out(
         self, errands: Sequence[Errand], verdicts: Sequence[tuple[Errand, _Verdict]]

@@ -19,7 +19,7 @@ from redis.exceptions import NoScriptError, RedisError
 from gateway.store.faults import StoreUnavailable, WrongType, judged
 from gateway.store.keys import KEYRING_KEY, PROBE_KEYS, SCHEMA_KEY
 from gateway.store.places import Kind, read_place
-from gateway.store.routing import Errand, Router
+from gateway.store.routing import Begun, Errand, Router
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,6 +120,12 @@ class Sender:
         if self._refusal is not None and any(errand.key != SCHEMA_KEY for errand in errands):
             raise StoreUnavailable(self._refusal)
         await self._router.run(errands)
+
+    def _begin(self, key: str, command: Command) -> Begun | None:
+        """Send one command at once, see `Router.begin`."""
+        if self._refusal is not None:
+            return None
+        return self._router.begin(Errand(key, (command,)))
 
     async def _read(self, key: str, command: Command) -> Any:
         errand = Errand(key, (command,))

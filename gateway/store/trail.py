@@ -62,14 +62,20 @@ class Once(NamedTuple):
 class Trail(Protocol):
     """Where deeds are noted."""
 
-    def note(self, deed: Deed, once: Once | None = None) -> None:
+    def note(self, deed: Deed) -> None:
         """Note a deed of whoever acts in this context. Never waits, never raises."""
+
+    def note_once(self, once: Once, deed: Callable[[], Deed]) -> None:
+        """The same of a deed that is told the first time only: mostly none is made."""
 
 
 class NoTrail:
     """Forgets every deed: for rehearsals, and where the trail is switched off."""
 
-    def note(self, deed: Deed, once: Once | None = None) -> None:
+    def note(self, deed: Deed) -> None:
+        """Forget it."""
+
+    def note_once(self, once: Once, deed: Callable[[], Deed]) -> None:
         """Forget it."""
 
 
@@ -189,29 +195,36 @@ class WrittenTrail:
         self._is_closing = False
         self._has_work = asyncio.Event()
 
-    def note(self, deed: Deed, once: Once | None = None) -> None:
+    def note(self, deed: Deed) -> None:
         """Note a deed of whoever acts in this context. Never waits, never raises."""
-        now_ms, actor = self._now_ms(), acting() or self._process
-        if once is not None and self._was_told(once):
-            return
-        repeated = None if deed.changed else self._repeats.judge(actor, deed, now_ms)
-        if repeated is None and not deed.changed:
-            return
+        repeated: int | None = 0
+        if not deed.changed:
+            repeated = self._repeats.judge(acting() or self._process, deed, self._now_ms())
+        if repeated is not None:
+            self._queue_up(deed, None, repeated)
+
+    def note_once(self, once: Once, deed: Callable[[], Deed]) -> None:
+        """The same of a deed that is told the first time only: mostly none is made."""
+        if not self._was_told(once):
+            self._queue_up(deed(), once, 0)
+
+    def _queue_up(self, deed: Deed, once: Once | None, repeated: int) -> None:
         # Hand-outs come in thousands; changes find room behind them.
         if len(self._queue) >= (QUEUE_BOUND if once is None else QUEUE_BOUND // 2):
             self._lost += 1
             measures.audit_lost(1)
             self._complain("audit entries are lost: too many wait for Redis", lost=self._lost)
             return
+        actor = acting() or self._process
         call = underway()
         entry = Entry(
             self._new_id(),
-            now_ms,
+            self._now_ms(),
             actor,
             deed,
             remote=actor.remote if call is None else call.remote,
             request_id=None if call is None else call.request_id,
-            repeated=repeated or 0,
+            repeated=repeated,
         )
         self._queue.append(_Waiting(Numbered(next(self._numbers), entry), once))
         self._has_work.set()

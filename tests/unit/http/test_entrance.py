@@ -19,7 +19,9 @@ LIMIT_SECONDS = 30.0
 class Nobody:
     """Answers every call."""
 
-    async def answer(self, method_name: str, request: dict[str, object]) -> Written:
+    async def answer(
+        self, method_name: str, request: dict[str, object], digest: str | None
+    ) -> Written:
         return Written("ok", b"{}")
 
 
