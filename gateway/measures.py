@@ -25,6 +25,7 @@ from prometheus_client import (
 )
 
 from gateway import __version__
+from gateway.durations import Durations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,10 +71,10 @@ _calls = Counter(
     ["method", "outcome"],
     registry=REGISTRY,
 )
-_call_seconds = Histogram(
+_call_seconds = Durations(
     "gateway_call_seconds",
     "How long calls took, from the request's head to the answer",
-    ["method"],
+    "method",
     buckets=_CALL_BOUNDS,
     registry=REGISTRY,
 )
@@ -144,10 +145,10 @@ _queue_late = Gauge(
     "How long the hostname that is due the longest has waited for a worker",
     registry=REGISTRY,
 )
-_redis_seconds = Histogram(
+_redis_seconds = Durations(
     "gateway_redis_exchange_seconds",
     "How long Redis took, by the first command of each exchange",
-    ["command"],
+    "command",
     buckets=_REDIS_BOUNDS,
     registry=REGISTRY,
 )
@@ -196,8 +197,6 @@ _configuration_refused = Gauge(
 
 # To look the series up by its labels takes longer than to count. These are never cleared.
 _calls_of = cache(_calls.labels)
-_call_seconds_of = cache(_call_seconds.labels)
-_redis_seconds_of = cache(_redis_seconds.labels)
 
 
 def moment() -> float:
@@ -214,7 +213,7 @@ def call_ended(method: str, outcome: str, seconds: float) -> None:
     `outcome`: its status, `ok` for an answer without one, or a code.
     """
     _calls_of(method, outcome).inc()
-    _call_seconds_of(method).observe(seconds)
+    _call_seconds.of(method).observe(seconds)
 
 
 def dns_asked(zone: str, kind: str, outcome: str, seconds: float) -> None:
@@ -267,7 +266,7 @@ def queue_seen(late_seconds: float) -> None:
 
 def redis_asked(command: str, seconds: float) -> None:
     """Redis was sent something, whatever came of it."""
-    _redis_seconds_of(command).observe(seconds)
+    _redis_seconds.of(command).observe(seconds)
 
 
 def redis_failed(fault: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import structlog
 
-from gateway import measures, tracing, underway
+from gateway import logs, measures, tracing, underway
 from gateway.contract import (
     CallError,
     EnvelopeInvalid,
@@ -154,13 +154,14 @@ def _tell_end(
         span.forget()
     elif refusal is None:
         outcome = "ok" if response is None else response.status
-        _log.info("call answered", method=shown, status=outcome, milliseconds=milliseconds)
+        logs.call_ended("call answered", shown, "status", outcome, milliseconds)
     else:
         outcome = refusal.code
-        _log.info("call refused", method=shown, code=outcome, milliseconds=milliseconds)
+        logs.call_ended("call refused", shown, "code", outcome, milliseconds)
         _log.debug("call refused because", text=refusal.text)
     measures.call_ended(method, outcome, seconds)
-    tracing.call_ended(span, method, outcome)
+    if tracing.is_recording():
+        tracing.call_ended(span, method, outcome)
 
 
 def _render(

@@ -1,8 +1,10 @@
 """Log lines: in both forms, an exception's frames are shown and what was in them is not."""
 
+import contextvars
 import io
 import json
 import logging
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +14,8 @@ import pytest
 import structlog
 from hypothesis import example, given, strategies as st
 
+from gateway import logs, underway
+from gateway.contract.faults import quoted
 from gateway.logs import configure_logging, set_level
 
 FORMS = st.sampled_from(["json", "console"])
@@ -142,3 +146,45 @@ def test_level_set_anew_is_in_force_for_loggers_that_were_used() -> None:
         set_level("warning")
         log.info("third")
     assert [json.loads(line)["event"] for line in written.getvalue().splitlines()] == ["second"]
+
+
+METHODS = st.sampled_from(["getGatewayCapabilities", "unknown"]) | ANYTHING.map(quoted)
+CREDENTIALS = st.none() | st.from_regex("[0-9a-f]{36}|admin", fullmatch=True)
+
+
+@given(
+    METHODS,
+    st.sampled_from(["status", "code"]),
+    st.sampled_from(["ready", "ok", "managed-created", "internal"]),
+    st.floats(0, 20_000).map(lambda seconds: round(seconds, 1)),
+    CREDENTIALS,
+)
+def test_line_of_a_call_is_that_of_structlog(
+    method: str, word: str, outcome: str, milliseconds: float, credential: str | None
+) -> None:
+    def line() -> str:
+        with logged("json") as written:
+            logs.call_ended("call answered", method, word, outcome, milliseconds)
+        text, _, time = written.getvalue().partition(', "timestamp": ')
+        assert re.fullmatch(r'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z"}\n', time)
+        return text
+
+    def lines() -> tuple[str, str]:
+        underway.begin("0123456789abcdef", "2001:db8::1").credential = credential
+        by_hand = line()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(logs._Lines, "is_in_use", lambda _: False)
+            return by_hand, line()
+
+    by_hand, by_structlog = contextvars.copy_context().run(lines)
+    assert by_hand == by_structlog
+
+
+def test_line_of_a_call_has_a_level() -> None:
+    def text() -> str:
+        underway.begin("0123456789abcdef", "192.0.2.1")
+        with logged("json", "warning") as written:
+            logs.call_ended("call answered", "unknown", "status", "ok", 1.0)
+        return written.getvalue()
+
+    assert contextvars.copy_context().run(text) == ""

@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, strategies as st
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 from gateway import measures
+from gateway.durations import Durations
 
 
 @pytest.mark.parametrize("method", [*sorted(measures.CALL_METHODS), measures.UNKNOWN])
@@ -38,3 +41,17 @@ def of_account(name: str, authority: str) -> float | None:
     by = {"by": "authority"} if name == "orders_held" else {"limit": "orders"}
     labels = {"authority": authority, **by}
     return measures.REGISTRY.get_sample_value(f"gateway_acme_{name}", labels)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", 'b"\\']), st.floats(0, 20)), max_size=30))
+def test_durations_are_shown_as_the_librarys_own_histogram_shows_them(
+    seen: list[tuple[str, float]],
+) -> None:
+    name, words, bounds = "some_seconds", "How long", (0.005, 0.5, 1.0, 10.0)
+    ours, theirs = CollectorRegistry(), CollectorRegistry()
+    durations = Durations(name, words, "of", buckets=bounds, registry=ours)
+    histogram = Histogram(name, words, ["of"], buckets=bounds, registry=theirs)
+    for value, seconds in seen:
+        durations.of(value).observe(seconds)
+        histogram.labels(value).observe(seconds)
+    assert generate_latest(ours) == generate_latest(theirs)
