@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 from structlog.testing import capture_logs
@@ -126,7 +127,7 @@ async def test_deed_told_once_is_written_by_the_first_of_two_processes(
         trail = trail_on(stream)
         async with trail.writing(PATIENCE_SECONDS):
             for number in range(3):
-                trail.note(deed(number), once)
+                trail.note_once(once, partial(deed, number))
     assert await numbers(stream) == [0]
 
 
@@ -200,7 +201,8 @@ async def test_hand_outs_leave_room_for_changes(own_redis: RedisProcess) -> None
         stream = OwnStream(store, "crowd")
         trail = trail_on(stream)
         for number in range(most + 7):
-            trail.note(deed(number), Once(f"gw:{{trail5}}:handed:{number}", 60_000))
+            once = Once(f"gw:{{trail5}}:handed:{number}", 60_000)
+            trail.note_once(once, partial(deed, number))
         trail.note(deed(most + 7))
         async with trail.writing(PATIENCE_SECONDS):
             await written(stream, most + 2)
