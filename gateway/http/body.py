@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gateway.contract import MAX_BODY_BYTES, EnvelopeInvalid
+from gateway.http.listener.cycle import WHOLE_BODY
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope
@@ -38,6 +39,12 @@ async def read_body(scope: Scope, receive: Receive, within: Deadline) -> bytes:
         raise EnvelopeInvalid("The content type must be application/json.", 415)
     if _is_larger_than_allowed(content_length.decode("latin-1")):
         raise _too_large()
+    whole_body = scope.get("extensions", {}).get(WHOLE_BODY)
+    body: bytes | None = None if whole_body is None else whole_body()
+    if body is not None:
+        if len(body) > MAX_BODY_BYTES:
+            raise _too_large()
+        return body
     try:
         with within:
             return await _collect(receive)

@@ -1,0 +1,149 @@
+"""A request and its answer, as uvicorn has them, with a short way for what is whole at once.
+
+An application may ask for the body of a request that has come whole (`scope["extensions"]`, under
+`WHOLE_BODY`), without waiting for what cannot be late; and an answer whose body follows its head in
+one piece goes out in one write, its headers looked at once. That was a tenth of a call. Everything
+else goes uvicorn's way (0.54). Must not: know what is served. Made by `protocol`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from uvicorn.protocols.http.httptools_impl import (
+    HEADER_RE,
+    STATUS_LINE,
+    RequestResponseCycle,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gateway.http.listener.protocol import Protocol
+
+WHOLE_BODY: Final = "gateway.whole_body"
+"""The extension: a function that answers the whole body, or None where it has not come yet."""
+
+_GO_ON: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_ODD: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_NO_BODY: Final = frozenset({204, 304})
+
+
+class Cycle(RequestResponseCycle):
+    """One request and its answer."""
+
+    answer_at_once: Callable[[bytes], None]
+    """What takes a whole answer."""
+
+    _start: Any = None
+    """The head of the answer, while what follows is not known yet."""
+
+    def whole_body(self) -> bytes | None:
+        """The whole body, if it has come; it is taken out, so that `receive` has none of it."""
+        if self.more_body or self.disconnected or self.waiting_for_100_continue:
+            return None
+        body, self.body = bytes(self.body), bytearray()
+        return body
+
+    async def send(self, message: Any) -> None:
+        """Send a part of the answer; see ASGI."""
+        if message["type"] == "http.response.start" and not self.response_started:
+            self._start = message
+            return
+        start, self._start = self._start, None
+        if start is not None:
+            answer = None if self.flow.write_paused else self._whole(start, message)
+            if answer is not None:
+                self.response_started = self.response_complete = True
+                self.message_event.set()
+                self.answer_at_once(answer)
+                return
+            await super().send(start)
+        await super().send(message)
+
+    def _whole(self, start: Any, message: Any) -> bytes | None:
+        """The whole answer; None where there is more to it than a head and a body of its length."""
+        body, status = message.get("body", b""), start["status"]
+        if (
+            message.get("more_body", False)
+            or self.disconnected
+            or not self.keep_alive
+            or self.scope["method"] == "HEAD"
+            or status in _NO_BODY
+        ):
+            return None
+        lines, length = [STATUS_LINE[status], _lines_of(tuple(self.default_headers))], None
+        for name, value in start["headers"]:
+            known = _known(name)
+            if known is None or _ODD.search(value):
+                return None
+            if known == b"content-length: ":
+                length = value
+            lines += (known, value, b"\r\n")
+        if length != b"%d" % len(body):
+            return None
+        lines += (b"\r\n", body)
+        return b"".join(lines)
+
+
+class Answering:
+    """The transport, as far as uvicorn's cycle of a request and its answer uses it.
+
+    The answer's head goes out together with what follows it: a system call less, and a tenth of
+    what the listener takes of an answer.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._protocol = protocol
+        self._head = b""
+        self._has_begun = False
+
+    def write(self, data: bytes) -> None:
+        """A part of the answer, its head first."""
+        if self._has_begun:
+            self._write(data)
+        elif data == _GO_ON:
+            self._protocol.transport.write(data)
+        else:
+            self._has_begun, self._head = True, data
+
+    def is_closing(self) -> bool:
+        """Whether nothing more is taken."""
+        return self._protocol.transport.is_closing()
+
+    def close(self) -> None:
+        """The answer is the last one."""
+        self._write(b"")
+        self._protocol.close_after_answer()
+
+    def take_whole(self, answer: bytes) -> None:
+        """All of an answer, head and body."""
+        self._protocol.transport.write(answer)
+        self._protocol.on_response_complete()
+
+    def complete(self) -> None:
+        """The answer is whole, also one that is nothing but a head."""
+        self._write(b"")
+        self._protocol.on_response_complete()
+
+    def _write(self, data: bytes) -> None:
+        head, self._head = self._head, b""
+        if head or data:
+            self._protocol.transport.write(head + data)
+
+
+@lru_cache(64)
+def _lines_of(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """Headers of the server's own, which has looked at them."""
+    return b"".join(b"%b: %b\r\n" % (name.lower(), value) for name, value in headers)
+
+
+@lru_cache(256)
+def _known(name: bytes) -> bytes | None:
+    """How a header's line begins; None for one that says how the answer ends, or is no name."""
+    name = name.lower()
+    if HEADER_RE.search(name) or name in {b"connection", b"transfer-encoding"}:
+        return None
+    return name + b": "
