@@ -28,7 +28,7 @@ from redis.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from redis.asyncio.connection import AbstractConnection
 
@@ -179,15 +179,13 @@ class Line(asyncio.Protocol):
 
 def _packed(command: Command) -> bytes:
     try:
-        return _pack(command)
+        packed: bytes = hiredis.pack_command(command)  # type: ignore[arg-type]  # of one word, it says
     except UnicodeEncodeError:
         # What was read and is no UTF-8 goes back as the bytes that it was.
-        return _pack(
-            word.encode(errors="surrogateescape") if isinstance(word, str) else word
-            for word in command
+        packed = hiredis.pack_command(
+            tuple(
+                word.encode(errors="surrogateescape") if isinstance(word, str) else word
+                for word in command
+            )  # type: ignore[arg-type]
         )
-
-
-def _pack(words: Iterable[str | bytes | float]) -> bytes:
-    packed: bytes = hiredis.pack_command(tuple(words))  # type: ignore[arg-type]  # of one word, it says
     return packed

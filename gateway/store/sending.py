@@ -128,6 +128,10 @@ class Sender:
         return self._router.begin(Errand(key, (command,)))
 
     async def _read(self, key: str, command: Command) -> Any:
+        begun = self._begin(key, command)
+        if begun is not None:  # mostly, and a way of half as many steps
+            await self._router.finish(begun)
+            return _answer(begun.errand)
         errand = Errand(key, (command,))
         await self._carry_out([errand])
         return _answer(errand)

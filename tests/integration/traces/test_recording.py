@@ -41,7 +41,7 @@ async def recording() -> AsyncIterator[Recording]:
 
 
 async def test_text_of_an_exception_is_left_out(recording: Recording) -> None:
-    with pytest.raises(ValueError, match="hunter2"), tracing.call({}, "1", "192.0.2.1"):
+    with pytest.raises(ValueError, match="hunter2"), tracing.call((), "1", "192.0.2.1"):
         raise ValueError("hunter2")
     (span,) = await recording.ended()
     assert span.has_failed
@@ -56,14 +56,14 @@ async def test_text_of_an_exception_is_left_out(recording: Recording) -> None:
 async def test_call_has_failed_where_the_gateway_has(
     recording: Recording, outcome: str, *, has_failed: bool
 ) -> None:
-    with tracing.call({}, "1", "192.0.2.1") as span:
+    with tracing.call((), "1", "192.0.2.1") as span:
         tracing.call_ended(span, "getGatewayClientContext", outcome)
     (sent,) = await recording.ended()
     assert (sent.name, sent.has_failed) == ("getGatewayClientContext", has_failed)
 
 
 async def test_what_is_to_be_forgotten_is_not_sent(recording: Recording) -> None:
-    with tracing.call({}, "1", "192.0.2.1") as span:
+    with tracing.call((), "1", "192.0.2.1") as span:
         span.forget()
     with tracing.work("relay.example.test"):
         pass
@@ -122,7 +122,7 @@ async def test_acme_call_has_failed_with_the_authoritys_fault(recording: Recordi
 
 
 async def test_worker_begins_a_trace_of_its_own_also_within_a_call(recording: Recording) -> None:
-    with tracing.call({}, "1", "192.0.2.1"), tracing.work("relay.example.test"):
+    with tracing.call((), "1", "192.0.2.1"), tracing.work("relay.example.test"):
         pass
     work, call = await recording.ended()
     assert work.parent == ""
@@ -187,7 +187,8 @@ def test_whatever_comes_in_nothing_is_raised(
 ) -> None:
     tracing.record_with(export.recorder)
     try:
-        with tracing.call(headers, name, name) as span:
+        raw = [(key.encode(), value.encode("latin-1")) for key, value in headers.items()]
+        with tracing.call(raw, name, name) as span:
             tracing.admitted(name)
             tracing.speaks_for(name, name)
             with tracing.step(name, name, name) as step:
