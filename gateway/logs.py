@@ -13,6 +13,7 @@ Called by the command line, `set_level` by whatever changes the level of a runni
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
@@ -50,8 +51,8 @@ def configure_logging(level: str, form: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     global _json_lines
-    handler = logging.StreamHandler(sys.stderr)
-    lines = _Lines(handler)
+    handler = _Handler(sys.stderr)
+    lines = handler.lines = _Lines(handler)
     _json_lines = lines if form == "json" else None
     structlog.configure(
         # Judged by the standard library's level at each line: a logger is kept once it was used,
@@ -74,11 +75,14 @@ def configure_logging(level: str, form: str) -> None:
     set_level(level)
 
 
-def call_ended(event: str, method: str, word: str, outcome: str, milliseconds: float) -> None:
+def call_ended(
+    event: str, method: str, word: str, outcome: str, milliseconds: float, *, may_wait: bool = False
+) -> None:
     """The one line that each call has, at level info: `event`, and `outcome` under the name `word`.
 
-    The same as structlog's line of them, which takes ten times as long to make: of a known shape,
-    and of texts that are known to be short and for printing.
+    One that may wait is written with those of other calls, once this turn of the event loop is
+    over: to write it was a tenth of a call. The line is that of structlog, which takes ten times as
+    long to make it: it is of a known shape, and of texts that are short and for printing.
     """
     lines, call = _json_lines, underway()
     if lines is None or call is None or tracing.is_recording() or not lines.is_in_use():
@@ -87,7 +91,8 @@ def call_ended(event: str, method: str, word: str, outcome: str, milliseconds: f
     elif logging.root.level <= logging.INFO:
         by = "" if call.credential is None else f', "credential": {_quoted(call.credential)}'
         now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        lines.write(
+        write = lines.hold if may_wait else lines.write
+        write(
             f'{{"method": {_quoted(method)}, "{word}": {_quoted(outcome)},'
             f' "milliseconds": {milliseconds!r}, "event": "{event}",'
             f' "request_id": "{call.request_id}", "remote": "{call.remote}"{by},'
@@ -109,6 +114,22 @@ _json_lines: _Lines | None = None
 """Where lines of JSON go, in that form."""
 
 
+class _Handler(logging.StreamHandler["TextIO"]):
+    """Writes the lines of libraries, after those that are held."""
+
+    lines: _Lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one."""
+        self.lines.write_held()
+        super().emit(record)
+
+    def close(self) -> None:
+        """Write what is held: the process ends."""
+        self.lines.write_held()
+        super().close()
+
+
 class _Lines:
     """Writes lines that are rendered, beside those that a handler writes; for structlog."""
 
@@ -116,6 +137,7 @@ class _Lines:
 
     def __init__(self, handler: logging.StreamHandler[TextIO]) -> None:
         self._handler = handler
+        self._held: list[str] = []
         self.debug = self.info = self.warning = self.error = self.critical = self.write
         self.getEffectiveLevel = logging.getLogger().getEffectiveLevel
 
@@ -123,12 +145,24 @@ class _Lines:
         """Whether nobody has set up the logging otherwise since."""
         return self._handler in logging.root.handlers
 
+    def hold(self, line: str) -> None:
+        """Write a line with those that follow in this turn of the event loop."""
+        if not self._held:
+            asyncio.get_running_loop().call_soon(self.write_held)
+        self._held.append(line)
+
+    def write_held(self) -> None:
+        """Write the lines that are held, if there are any."""
+        if self._held:
+            self.write(self._held.pop())
+
     def write(self, line: str) -> None:
-        """Write one line."""
+        """Write one line, after those that are held."""
         handler = self._handler
         handler.acquire()
         try:
-            handler.stream.write(line + handler.terminator)
+            held, self._held = self._held, []
+            handler.stream.write("".join(f"{each}{handler.terminator}" for each in (*held, line)))
             handler.flush()
         except (OSError, ValueError):  # nobody reads it any more; there is nowhere to say so
             pass

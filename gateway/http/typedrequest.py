@@ -8,6 +8,7 @@ have and the answer's header `X-Request-Id` too, and one line of its own once it
 from __future__ import annotations
 
 import secrets
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import structlog
@@ -70,6 +71,7 @@ class TypedRequestEndpoint:
     def __init__(self, calls: Answers, entrance: Entrance) -> None:
         self._calls = calls
         self._entrance = entrance
+        self._under_way = 0
         self._time_of_call = Deadlines(CALL_BOUND_SECONDS)
         self._time_of_body = Deadlines(BODY_BOUND_SECONDS)
         self._time_of_shut_out = Deadlines(SHUT_OUT_BODY_SECONDS)
@@ -79,8 +81,12 @@ class TypedRequestEndpoint:
         began, request_id = measures.moment(), secrets.token_hex(8)
         remote = self._entrance.remote_of(scope)
         underway.begin(request_id, remote)
-        with tracing.call(scope["headers"], request_id, remote) as span:
-            answer = await self._respond(scope, receive, remote, began, span)
+        self._under_way += 1
+        try:
+            with tracing.call(scope["headers"], request_id, remote) as span:
+                answer = await self._respond(scope, receive, remote, began, span)
+        finally:
+            self._under_way -= 1
         await _send(send, answer, request_id)
 
     async def _respond(
@@ -103,7 +109,7 @@ class TypedRequestEndpoint:
             refusal = error
         self._entrance.note(remote, voucher, digest, refusal)
         seconds = measures.moment() - began
-        _tell_end(envelope, response, refusal, seconds, span)
+        _tell_end(envelope, response, refusal, seconds, span, is_alone=self._under_way == 1)
         return _render(envelope, response, refusal)
 
     async def _body(self, scope: Scope, receive: Receive, remote: str) -> bytes:
@@ -142,22 +148,27 @@ def _tell_end(
     refusal: CallError | None,
     seconds: float,
     span: tracing.Span,
+    *,
+    is_alone: bool,
 ) -> None:
-    """Say how a call ended: the one place where it is logged, counted and traced."""
+    """Say how a call ended: the one place where it is logged, counted and traced.
+
+    `is_alone`: no other call is under way, so its line is written before it is answered.
+    """
     called = measures.UNKNOWN if envelope is None else envelope.method
     method = called if called in measures.CALL_METHODS else measures.UNKNOWN
     # An unknown method's name is any text: a token by mistake, escapes for a terminal.
     shown = method if called == method else quoted(called)
-    milliseconds = round(seconds * 1000, 1)
+    tell = partial(logs.call_ended, milliseconds=round(seconds * 1000, 1), may_wait=not is_alone)
     if isinstance(refusal, ShutOut):
         outcome = refusal.code  # no line for each, nor a span: they come by the thousand
         span.forget()
     elif refusal is None:
         outcome = "ok" if response is None else response.status
-        logs.call_ended("call answered", shown, "status", outcome, milliseconds)
+        tell("call answered", shown, "status", outcome)
     else:
         outcome = refusal.code
-        logs.call_ended("call refused", shown, "code", outcome, milliseconds)
+        tell("call refused", shown, "code", outcome)
         _log.debug("call refused because", text=refusal.text)
     measures.call_ended(method, outcome, seconds)
     if tracing.is_recording():
