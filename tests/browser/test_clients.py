@@ -126,3 +126,37 @@ def test_a_policy_is_changed_after_its_difference_was_shown(
     page.get_by_role("button", name="Change the policy").click()
     expect(page.locator("p.notice")).to_be_visible()
     assert mine.publish("203.0.113.1")["status"] == "managed-created"
+
+
+def test_a_second_click_does_not_lose_a_token(operator: Visit, page_lab: MoodLab) -> None:
+    page, name = operator.page, f"twice-{secrets.token_hex(4)}"
+    make_client(page, name, f"*.{name}.example.test")
+    page.goto(f"/operator/clients/{name}/rotate")
+    box = page.get_by_role("button", name="Make a new token").bounding_box()
+    assert box is not None
+    x, y = box["x"] + 20, box["y"] + 10
+    process = page_lab.gateway.process
+    process.pause()
+    try:
+        page.mouse.click(x, y)
+        page.mouse.click(x, y)
+        page.keyboard.press("Enter")
+    finally:
+        process.resume()
+    expect(page.get_by_role("main")).to_contain_text("gwc_")
+    assert client_of(Caller(page_lab.world.url, shown_token(page))) == name
+
+
+def test_a_form_that_is_shown_anew_can_be_sent(operator: Visit) -> None:
+    """As by the back button, where a browser keeps the page as it was left."""
+    page = operator.page
+    page.goto("/operator/clients/new")
+    button = page.get_by_role("button", name="Review")
+    # As by something else on the page that holds the sending up.
+    page.evaluate("addEventListener('submit', (event) => event.preventDefault())")
+    page.get_by_label("Id", exact=True).fill("a")
+    page.get_by_label("Type", exact=True).fill("a")
+    button.click()
+    expect(button).to_be_disabled()
+    page.evaluate("dispatchEvent(new Event('pageshow'))")
+    expect(button).to_be_enabled()

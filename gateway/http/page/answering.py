@@ -126,7 +126,7 @@ class Answering:
     ) -> Shown | Redirect:
         if page.act is None:
             raise PageFault(405, "This page takes no form.")
-        await demand_own_form(self._parts, visit.session, visit.path, form)
+        await demand_own_form(self._parts, visit.session, visit.path, form, page.lost)
         arrival.is_acting = True
         with acting_as(visit.actor):
             return await page.act(visit, form)
@@ -138,12 +138,17 @@ def demand_own_origin(arrival: Arrival) -> None:
         raise PageFault(403, _CROSS_SITE)
 
 
-async def demand_own_form(parts: FrameParts, session: Session, path: str, form: Fields) -> None:
-    """Raises PageFault unless a form to a path is of this session and sent for the first time."""
+async def demand_own_form(
+    parts: FrameParts, session: Session, path: str, form: Fields, lost: str = ""
+) -> None:
+    """Raises PageFault unless a form to a path is of this session and sent for the first time.
+
+    `lost` is said besides where it is sent again.
+    """
     if not session.owns_form(path, form.raw("csrf")):
         raise PageFault(403, _OTHER_SESSION)
     if not await parts.sessions.take_form(session, form.raw("form")):
-        raise PageFault(409, _SENT_ALREADY)
+        raise PageFault(409, f"{_SENT_ALREADY} {lost}".rstrip())
 
 
 def to_login(arrival: Arrival) -> Response:

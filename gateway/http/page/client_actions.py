@@ -36,6 +36,10 @@ _OVERLAP: Final = "overlap_seconds"
 _RELEASE: Final = "release_holdings"
 _NUMBER: Final = re.compile(r"[0-9]{1,11}")
 
+_LOST_WORDS: Final = (
+    "If the first sending has made a token, it is live, and shown to nobody again: make another,"
+    " and the lost one ends with the overlap of that."
+)
 _NOT_REMOVED: Final = (
     "It has changed since this page was shown, and was not removed. What is there now is below."
 )
@@ -50,7 +54,7 @@ class ClientActions:
     def pages(self) -> tuple[Page, ...]:
         """Where they are: below the client's page."""
         return (
-            Page("/clients/{client}/rotate", TEMPLATE, self._ask_rotate, self._rotate),
+            Page("/clients/{client}/rotate", TEMPLATE, self._ask_rotate, self._rotate, _LOST_WORDS),
             Page("/clients/{client}/revoke", TEMPLATE, self._ask_revoke, self._revoke),
             Page("/clients/{client}/remove", TEMPLATE, self._ask_remove, self._remove),
         )

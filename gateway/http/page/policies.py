@@ -40,6 +40,10 @@ EDIT: Final = "edit"
 
 _THERE_ALREADY: Final = "There is such a client already: its own page has its policy."
 _NO_CHANGE: Final = "The policy is just that already: there is nothing to change."
+_LOST_WORDS: Final = (
+    "If the first sending has made the client, its token is live, and shown to nobody again: make"
+    " another on the client's page, with an overlap of 0."
+)
 _CHANGED: Final = (
     "The client has changed since this form was shown, and nothing was done. The form has what was"
     " typed; its page shows what is there now."
@@ -55,7 +59,7 @@ class Policies:
     def pages(self) -> tuple[Page, ...]:
         """Where they are. The first must be asked before what has a client's id in its place."""
         return (
-            Page("/clients/new", FORM_TEMPLATE, self._show_new, self._act_new),
+            Page("/clients/new", FORM_TEMPLATE, self._show_new, self._act_new, _LOST_WORDS),
             Page("/clients/{client}/policy", FORM_TEMPLATE, self._show_policy, self._act_policy),
         )
 

@@ -106,6 +106,8 @@ class Page:
     template: str
     show: Shows
     act: Acts | None = None
+    lost: str = ""
+    """What is said besides where its form is sent again: what nobody saw of the first answer."""
 
 
 def actor_of(session: Session, remote: str) -> Actor:

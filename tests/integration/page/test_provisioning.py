@@ -75,6 +75,7 @@ def test_token_is_shown_once_and_kept_nowhere(
     again = browser.send(form, NEW, step="do")
     assert again.status_code == 409
     assert "sent already" in Html(again.text).text
+    assert "its token is live, and shown to nobody again" in Html(again.text).text
     credentials = shown(page_lab, client_id)["credentials"]
     assert isinstance(credentials, list)
     assert len(credentials) == 1
@@ -137,6 +138,7 @@ def test_rotation_keeps_the_present_token_for_the_overlap(
     again = browser.send(form, path, overlap_seconds="600")
     assert again.status_code == 409
     assert Html(again.text).links["Back to what it is about"] == client_path(client_id)
+    assert "the lost one ends with the overlap of that" in Html(again.text).text
     assert browser.submit(path, overlap_seconds="0").status_code == 200
     for each in (former, fresh):
         assert each.refused(CONTEXT)["code"] == "unauthorized"

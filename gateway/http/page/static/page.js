@@ -6,6 +6,8 @@
 //                    takes it again when its data-load-when is another in the page asked for again
 // data-copy="id"     a button that copies the text of another element
 //
+// A form that is sent by POST is sent once: its buttons are dead then, until the page is shown anew.
+//
 // Nothing is ever made from text here: what comes is parsed as a document, in which no script runs,
 // and its elements are moved over.
 "use strict";
@@ -214,6 +216,33 @@
       tell(status, "Marked: copy it by the keyboard.");
     }
   }
+
+  // --- what is sent once ----------------------------------------------------------------------
+
+  // A second click would have the browser throw away the first answer, which may have a token.
+  function sendOnce(event) {
+    const form = event.target;
+    if (event.defaultPrevented || form.method !== "post") return;
+    if (form.dataset.isSent === "yes") event.preventDefault();
+    form.dataset.isSent = "yes";
+    // Once its fields are gathered, of which the button that was clicked is one.
+    setTimeout(() => setDead(form, form.dataset.isSent === "yes"));
+  }
+
+  function setDead(form, isDead) {
+    form.querySelectorAll("button:not([type=button])").forEach((button) => {
+      button.disabled = isDead;
+    });
+  }
+
+  document.addEventListener("submit", sendOnce);
+  // Also by the back button, which may bring the page as it was left.
+  addEventListener("pageshow", () => {
+    document.querySelectorAll('form[method="post"]').forEach((form) => {
+      delete form.dataset.isSent;
+      setDead(form, false);
+    });
+  });
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-copy]");
