@@ -6,6 +6,7 @@ about went well. One that fails tells where a picture of each page is.
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.screenshots import scene
 from tests.screenshots.scene import Scene
 
 Opened = Callable[..., Visit]
+Onlooking = Callable[[Look], Visit]
 
 _VISITS: pytest.StashKey[list[tuple[Visit, Path]]] = pytest.StashKey()
 
@@ -56,6 +58,38 @@ def scene_state(browser: Browser, played: Scene) -> StorageState:
     with visiting(browser, played.gateway.base_url) as visit:
         log_in(visit.page, played.config.admin_token)
         return visit.context.storage_state()
+
+
+@pytest.fixture(scope="module")
+def _tabs(browser: Browser, played: Scene, scene_state: StorageState) -> Iterator[Onlooking]:
+    with ExitStack() as stack:
+        at = played.gateway.base_url
+        yield cache(lambda look: stack.enter_context(visiting(browser, at, look, scene_state)))
+
+
+@pytest.fixture
+def onlooking(
+    request: pytest.FixtureRequest, _tabs: Onlooking, tmp_path: Path
+) -> Iterator[Onlooking]:
+    """For an operator who goes from page to page of the scene in one tab: `onlooking(look)`.
+
+    A tab of its own would cost each test more than many a page does.
+    """
+    visits: list[tuple[Visit, Path]] = []
+    request.node.stash[_VISITS] = visits
+
+    def look_on(look: Look) -> Visit:
+        visit = _tabs(look)
+        visit.page.set_viewport_size({"width": look.width, "height": look.height})
+        visit.page.emulate_media(color_scheme=look.scheme)
+        visits.append((visit, tmp_path / "page.png"))
+        return visit
+
+    yield look_on
+    faults = [fault for visit, _ in visits for fault in visit.faults]
+    for visit, _ in visits:
+        visit.noted.clear()
+    assert not faults, faults
 
 
 @pytest.fixture

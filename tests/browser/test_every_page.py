@@ -6,10 +6,10 @@ from redis import Redis
 
 from gateway.store import keys
 from tests.browser.acting import log_in
-from tests.browser.conftest import Opened
+from tests.browser.conftest import Onlooking, Opened
 from tests.browser.every_page import ALL, go
 from tests.browser.looking import objections, settle
-from tests.lab.browser import Visit
+from tests.lab.browser import DESKTOP, Visit
 from tests.lab.lab import Lab
 from tests.screenshots.scene import Scene
 
@@ -20,7 +20,10 @@ def visitor(opened: Opened, played: Scene, scene_state: StorageState) -> Visit:
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_axe_has_nothing_against_a_page_and_it_fits_a_phone(visitor: Visit, kind: str) -> None:
+def test_axe_has_nothing_against_a_page_and_it_fits_a_phone(
+    onlooking: Onlooking, kind: str
+) -> None:
+    visitor = onlooking(DESKTOP)
     go(visitor, kind)
     settle(visitor)
     assert objections(visitor) == []

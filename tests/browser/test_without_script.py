@@ -3,16 +3,15 @@
 import secrets
 
 import pytest
-from playwright.sync_api import Page, StorageState, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.acting import log_in
-from tests.browser.conftest import Opened
+from tests.browser.conftest import Onlooking, Opened
 from tests.browser.every_page import ALL, go
 from tests.browser.test_clients import client_of, make_client
 from tests.integration.service.calling import Caller
 from tests.lab.browser import Look
 from tests.moods.moodlab import MoodLab
-from tests.screenshots.scene import Scene
 
 
 @pytest.fixture
@@ -59,10 +58,8 @@ def test_one_logs_out(page: Page) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_a_page_reads_without_script(
-    opened: Opened, played: Scene, scene_state: StorageState, kind: str
-) -> None:
-    visit = opened(Look(has_script=False), scene_state, played.gateway.base_url)
+def test_a_page_reads_without_script(onlooking: Onlooking, kind: str) -> None:
+    visit = onlooking(Look(has_script=False))
     go(visit, kind)
     expect(visit.page.get_by_role("heading", level=1)).to_have_count(1)
     # What script loads into the page is a link without.

@@ -89,7 +89,8 @@ class Visit:
         """
         if not AXE_FILE.exists():
             raise LabFault("axe-core is missing: run scripts/setup")
-        self.page.evaluate(AXE_FILE.read_text())
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE_FILE.read_text())
         options = {"resultTypes": ["violations"], "preload": False}
         found: dict[str, Any] = self.page.evaluate("options => axe.run(options)", options)
         return [
