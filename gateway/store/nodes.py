@@ -112,8 +112,8 @@ class Node:
         except RedisConnectionError:
             # One that has died meanwhile is no reason to fail.
             return await self._share_anew(commands)
-        except UNREACHABLE as error:
-            self.tell(commands, began, _kind_of(error))
+        except BaseException as error:  # a caller whose time is over has waited for it as well
+            self.tell(commands, began, _kind_of(error) if isinstance(error, UNREACHABLE) else "")
             raise
         self.tell(commands, began)
         return _as_told(commands, found)
