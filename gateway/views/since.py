@@ -9,7 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-SPELLINGS: Final = "must be as 2h, 7d, or 2026-09-14T11:20:00Z"
+SPELLINGS: Final = "must be a time such as 2h, 7d, 2026-09-14 or 2026-09-14T11:20:00Z"
 """What is said of any other spelling, behind the name of what has it."""
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}

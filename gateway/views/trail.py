@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gateway.store.deeds import Action
 from gateway.views.times import past_words, time_words
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from gateway.store.trail_reading import Told
 
 UNREADABLE = "an entry that this release can't read"
+
+_RECORD: Final = re.compile(r"(?<!\S)((?:A|AAAA|CNAME) \S+) (\d{1,10})(?=$|,)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,16 @@ def change_words(entry: Mapping[str, Any], arrow: str) -> str | None:
     before, after = entry.get("before"), entry.get("after")
     if not before and not after:
         return None
+    before, after = before and with_unit(str(before)), after and with_unit(str(after))
     if is_done(entry):
         return f"{before or 'nothing'} {arrow} {after or 'nothing'}"
     stays = f"; {before} stays" if before else ""
     return f"asked for {after}{stays}" if after else f"asked to withdraw {before}"
+
+
+def with_unit(text: str) -> str:
+    """What an entry has of records, as in a zone file, with the TTL told as one."""
+    return _RECORD.sub(r"\1, TTL \2 s", text)
 
 
 def gone_words(extent: Extent, since_ms: int | None) -> str | None:

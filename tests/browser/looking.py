@@ -15,7 +15,7 @@ LOOKS = (Look(), Look(NARROW, 740, scheme="dark"))
 
 
 def objections(visit: Visit) -> list[str]:
-    """What axe has against the page as it is, and whether it is wider than the window, by look."""
+    """What axe has against the page as it is, and whether it or a table is too wide, by look."""
     page, found = visit.page, []
     for look in LOOKS:
         page.set_viewport_size({"width": look.width, "height": look.height})
@@ -32,4 +32,9 @@ def settle(visit: Visit) -> None:
 
 def _too_wide(visit: Visit) -> list[str]:
     wide = visit.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-    return [f"the page is {wide} px wider than the window"] if wide > 0 else []
+    cut = visit.page.evaluate(
+        "[...document.querySelectorAll('.scroll')].filter(each => each.scrollWidth >"
+        " each.clientWidth).map(each => each.getAttribute('aria-label'))"
+    )
+    told = [f"the page is {wide} px wider than the window"] if wide > 0 else []
+    return told + [f"the table {each} is wider than its place" for each in cut]

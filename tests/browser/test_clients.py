@@ -160,3 +160,11 @@ def test_a_form_that_is_shown_anew_can_be_sent(operator: Visit) -> None:
     expect(button).to_be_disabled()
     page.evaluate("dispatchEvent(new Event('pageshow'))")
     expect(button).to_be_enabled()
+
+
+def test_the_longest_id_fits_a_phone(operator: Visit, page_lab: MoodLab) -> None:
+    name = f"{secrets.token_hex(4):V<128}"
+    page_lab.world.client("*.example.test", clientId=name)
+    for path in ("", "/policy", "/rotate", "/revoke", "/remove"):
+        operator.page.goto(f"/operator/clients/{name}{path}")
+        assert objections(operator) == [], path

@@ -29,6 +29,13 @@ def test_axe_has_nothing_against_a_page_and_it_fits_a_phone(
     assert objections(visitor) == []
 
 
+def test_charts_fit_a_phone_as_tables_too(visitor: Visit) -> None:
+    go(visitor, "overview")
+    for each in visitor.page.get_by_text("The same as a table").all():
+        each.click()
+    assert objections(visitor) == []
+
+
 @pytest.mark.parametrize("path", ["", "/hostnames", "/clients", "/audit"])
 def test_axe_has_nothing_against_a_gateway_that_has_nothing_yet(
     opened: Opened, lab: Lab, path: str

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.integration.test_lab import processes_in
@@ -37,6 +38,7 @@ class Kept:
     output: str
     secrets: frozenset[str]
     logs: dict[str, str]
+    page: str
     pasted: str
     exit_code: int
     left_over: list[Path]
@@ -91,6 +93,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     with demo_until(last_words, temporary, output_file, "--keep") as child:
         (lab_folder,) = temporary.glob("gateway-lab-*")
         secrets = secrets_of(lab_folder)
+        address = re.search(r"^ *(http://\S+/operator)$", output_file.read_text(), re.MULTILINE)
+        assert address is not None
+        page = httpx.get(address[1], follow_redirects=True, trust_env=False).text
         to_paste = output_file.read_text().partition("into a shell:\n\n")[2].partition("\n\n")[0]
         shell = subprocess.run(
             ["bash"], input=to_paste, capture_output=True, text=True, check=False
@@ -101,11 +106,16 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
             output=output_file.read_text(),
             secrets=secrets,
             logs=logs,
+            page=page,
             pasted=shell.stdout + shell.stderr,
             exit_code=child.wait(),
             left_over=list(temporary.iterdir()),
             left_running=processes_in(temporary),
         )
+
+
+def test_kept_lab_tells_the_address_of_its_page(kept: Kept) -> None:
+    assert "Admin token" in kept.page
 
 
 def test_story_holds_from_beginning_to_end(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gateway.contract.hostnames import hostname_fault
 from gateway.contract.identifiers import client_id_fault
 from gateway.store.notable import REFUSED, is_conflict
-from gateway.views.trail import change_words, entry_words, is_done
+from gateway.views.trail import change_words, entry_words, is_done, with_unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,9 +72,15 @@ def row_of(told: Told) -> Row:
         client_id=client_id if client_id_fault(client_id) is None else None,
         brief=_brief(entry),
         details=tuple(
-            (label, str(entry[name])) for name, label in labels.items() if entry.get(name)
+            (label, _told(name, str(entry[name])))
+            for name, label in labels.items()
+            if entry.get(name)
         ),
     )
+
+
+def _told(name: str, text: str) -> str:
+    return with_unit(text) if name in {"before", "after"} else text
 
 
 def _brief(entry: Mapping[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gateway.contract.names import AppId, ClientId
 from gateway.store.deeds import Action
 from gateway.store.documents import Document, Holder
-from gateway.views.trail import entry_words
+from gateway.views.trail import entry_words, with_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -90,7 +90,7 @@ def _conflict(told: Told, entry: Mapping[str, Any], *, is_claim: bool) -> Confli
         asker = entry.get("clientId") or words.who
         why = f"{asker}{app} asked for it; clients are refused as long as it is claimed"
         return Conflict(str(entry["hostname"]), entry["at"], why, is_claim=True)
-    wanted = f", wanted {entry['after']}" if entry.get("after") else ""
+    wanted = f", wanted {with_unit(str(entry['after']))}" if entry.get("after") else ""
     detail = f": {entry['detail']}" if entry.get("detail") else ""
     why = f"{words.who}{app}: {words.what}{wanted}, {words.outcome}{detail}"
     return Conflict(str(entry["hostname"]), entry["at"], why)

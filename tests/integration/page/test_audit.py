@@ -145,7 +145,7 @@ def test_faults_of_the_filter_stand_at_their_fields(browser: PlainBrowser) -> No
     page = browser.page(f"{AUDIT}?hostname=a..b&client=two%20words&since=soon", status=400)
     assert "has an empty label" in page.by_id("hostname-error").text
     assert "without a space" in page.by_id("client-error").text
-    assert page.by_id("since-error").text == "It must be as 2h, 7d, or 2026-09-14T11:20:00Z."
+    assert page.by_id("since-error").text.startswith("It must be a time such as 2h, 7d, ")
     (hostname,) = [each for each in page.all("input") if each.attributes.get("name") == "hostname"]
     assert hostname.attributes["value"] == "a..b"
 

@@ -94,7 +94,7 @@ def test_conflict_made_by_hand_is_told(
     assert mine.publish("198.51.100.5")["status"] == "record-conflict"
     wait_until(lambda: matters(browser.page(HERE), mine.hostname) != [], "the conflict is told")
     (told,) = matters(browser.page(HERE), mine.hostname)
-    assert "for relay: record-sync, wanted A 198.51.100.5 300, record-conflict: in the way:" in told
+    assert "record-sync, wanted A 198.51.100.5, TTL 300 s, record-conflict: in the way:" in told
     assert "A 192.0.2.9" in told
     assert "last seen" in told
     hand.update(f"delete {mine.hostname} A")

@@ -8,6 +8,7 @@ Called by: `__main__`.
 import json
 import sys
 from pathlib import Path
+from urllib.parse import urljoin
 
 from tests.lab.demo.story import CHALLENGE_NAME, GET, HOSTNAME, OWNERSHIP, RECORD_A, RELEASE, SYNC
 from tests.lab.demo.telling import Teller
@@ -18,7 +19,11 @@ def invite(lab: Lab, folder: Path, client_token: str, teller: Teller) -> None:
     """Write the tokens into `folder` and print what to try."""
     _write_secret(folder / "admin-token", lab.config.admin_token)
     _write_secret(folder / "client-token", client_token)
-    teller.title("\nThe lab runs until ^C. To paste into a shell:")
+    teller.title("\nThe lab runs until ^C. The operator's page, for a browser on this machine:")
+    for line in ("", urljoin(lab.config.url, "/operator"), ""):
+        teller.plain(line)
+    teller.aside(f"It asks for the admin token, which is in {folder / 'admin-token'}.")
+    teller.title("\nTo paste into a shell:")
     for line in ("", *_lines(lab, folder), ""):
         teller.plain(line)
     teller.aside(f"{GET} answers pending at first and starts an issuance: ask again.")

@@ -220,27 +220,19 @@
   // --- what is sent once ----------------------------------------------------------------------
 
   // A second click would have the browser throw away the first answer, which may have a token.
-  function sendOnce(event) {
+  document.addEventListener("submit", (event) => {
     const form = event.target;
-    if (event.defaultPrevented || form.method !== "post") return;
-    if (form.dataset.isSent === "yes") event.preventDefault();
+    if (form.method !== "post") return;
+    if (form.dataset.isSent) event.preventDefault();
     form.dataset.isSent = "yes";
     // Once its fields are gathered, of which the button that was clicked is one.
-    setTimeout(() => setDead(form, form.dataset.isSent === "yes"));
-  }
-
-  function setDead(form, isDead) {
-    form.querySelectorAll("button:not([type=button])").forEach((button) => {
-      button.disabled = isDead;
-    });
-  }
-
-  document.addEventListener("submit", sendOnce);
+    setTimeout(() => form.querySelectorAll("button").forEach((each) => (each.disabled = true)));
+  });
   // Also by the back button, which may bring the page as it was left.
   addEventListener("pageshow", () => {
     document.querySelectorAll('form[method="post"]').forEach((form) => {
       delete form.dataset.isSent;
-      setDead(form, false);
+      form.querySelectorAll("button").forEach((each) => (each.disabled = false));
     });
   });
 

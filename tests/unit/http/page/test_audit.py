@@ -34,7 +34,10 @@ def test_all_is_asked_for_at_once() -> None:
 def test_each_fault_is_told_at_its_field() -> None:
     asked = asked_for("a..b", "two words", "yesterday", NOW_MS)
     assert set(asked.faults) == {"hostname", "client", "since"}
-    assert asked.faults["since"] == "It must be as 2h, 7d, or 2026-09-14T11:20:00Z."
+    assert (
+        asked.faults["since"]
+        == "It must be a time such as 2h, 7d, 2026-09-14 or 2026-09-14T11:20:00Z."
+    )
 
 
 @given(st.text(), st.text(), st.text())
@@ -48,10 +51,10 @@ def test_whatever_is_asked_for_is_read_or_refused_in_words(
 def test_row_links_to_what_it_is_about_and_has_every_detail() -> None:
     row = row_of(told())
     assert (row.hostname, row.client_id, row.kind) == ("relay.example.com", "cluster-a", "calm")
-    assert row.brief == "A 198.51.100.5 300 \N{RIGHTWARDS ARROW} A 198.51.100.6 300"
+    assert row.brief == "A 198.51.100.5, TTL 300 s \N{RIGHTWARDS ARROW} A 198.51.100.6, TTL 300 s"
     assert dict(row.details) == {
-        "Before": "A 198.51.100.5 300",
-        "After": "A 198.51.100.6 300",
+        "Before": "A 198.51.100.5, TTL 300 s",
+        "After": "A 198.51.100.6, TTL 300 s",
         "Client": "cluster-a",
         "App": "<b>relay</b>",
         "By": "credential-1",
@@ -85,10 +88,10 @@ def test_what_went_wrong_stands_out(what: str, outcome: str, kind: str) -> None:
 
 def test_record_that_was_asked_for_in_vain_is_not_told_as_changed() -> None:
     row = row_of(told(outcome="zone-unavailable", after=None))
-    assert row.brief == "asked to withdraw A 198.51.100.5 300"
-    assert dict(row.details)["Stays"] == "A 198.51.100.5 300"
+    assert row.brief == "asked to withdraw A 198.51.100.5, TTL 300 s"
+    assert dict(row.details)["Stays"] == "A 198.51.100.5, TTL 300 s"
     row = row_of(told(outcome="record-conflict", before=None))
-    assert dict(row.details)["Asked for"] == "A 198.51.100.6 300"
+    assert dict(row.details)["Asked for"] == "A 198.51.100.6, TTL 300 s"
 
 
 def test_refusal_tells_why() -> None:

@@ -47,7 +47,10 @@ def left(conflict: Told, found: Document | Unreadable, *later: Told) -> list[Con
 def test_conflict_says_who_wanted_what_and_what_came_of_it() -> None:
     (told,) = left(IN_ZONE, document())
     assert (told.hostname, told.at_ms, told.is_claim) == (NAME, 5, False)
-    assert "cluster-a for relay: record-sync, wanted A 192.0.2.1 300, record-conflict" in told.why
+    assert (
+        "cluster-a for relay: record-sync, wanted A 192.0.2.1, TTL 300 s, record-conflict"
+        in told.why
+    )
 
 
 @pytest.mark.parametrize(
