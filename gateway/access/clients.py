@@ -36,6 +36,8 @@ MAX_CREDENTIALS: Final = 16
 """How many a client may have at once, overlapping ones included."""
 
 READ_AT_ONCE: Final = 200
+LOOKED_AT: Final = 1_000
+"""Of how many listed ids a page of clients reads the documents at most."""
 
 REMEMBERED: Final = 1_024
 """Of how many clients that were read last a process keeps what their stored texts say."""
@@ -259,15 +261,22 @@ class ClientStore:
     async def page(self, prefix: str, after: str, limit: int) -> ClientPage:
         """At most `limit` clients by id, of those that begin with `prefix`, behind `after`.
 
-        Their ids are read at once, a few dozen bytes each; of their documents only the page's. What
-        is too long for an id is nobody's, and in no page.
+        Their ids are read at once, a few dozen bytes each; of their documents only the page's, and
+        those of ids that have none, `LOOKED_AT` at most in all. What is too long for an id is
+        nobody's, and in no page.
         """
         members = await self._store.set_members(keys.CLIENTS_KEY)
         listed = sorted(each for each in members if len(each) <= BOUNDS.max_app_id_characters)
         wanted = [each for each in listed if each.startswith(prefix) and each > after]
-        client_ids = wanted[:limit]
-        is_last = len(wanted) <= limit
-        return ClientPage(await self._some(client_ids), None if is_last else client_ids[-1])
+        found: list[Client | ClientUnreadable] = []
+        looked_at = 0
+        while len(found) < limit and looked_at < min(len(wanted), LOOKED_AT):
+            some = wanted[looked_at : looked_at + limit]
+            found += await self._some(some)
+            looked_at += len(some)
+        if len(found) > limit:
+            return ClientPage(found[:limit], found[limit - 1].client_id)
+        return ClientPage(found, wanted[looked_at - 1] if looked_at < len(wanted) else None)
 
     async def _some(self, client_ids: Sequence[str]) -> list[Client | ClientUnreadable]:
         """These clients where they are still there; the fault in place of one that can't be read.

@@ -68,11 +68,12 @@ class NameIndex:
     async def page(self, prefix: str, after: str | None, limit: int) -> NamePage:
         """At most `limit` (1 or more) hostnames that begin with `prefix`, behind `after`, in order.
 
-        Capitals in the prefix are read as small letters. What could not be in a hostname matches
-        nothing, and nothing comes behind it. Names that come or go meanwhile may be there or not.
+        Capitals in the prefix are read as small letters. A prefix that could not be in a hostname
+        matches nothing; behind any ASCII text it goes on, since what somebody has put there may end
+        a page. Names that come or go meanwhile may be there or not.
         """
         wanted, begins = limit + 1, prefix.lower() if prefix.isascii() else prefix
-        if not (_IN_HOSTNAMES.fullmatch(begins) and _IN_HOSTNAMES.fullmatch(after or "")):
+        if not (_IN_HOSTNAMES.fullmatch(begins) and (after or "").isascii()):
             return NamePage([], has_more=False)
         columns = [Column(bucket, after if after and after >= begins else None) for bucket in _ALL]
         names: list[str] = []

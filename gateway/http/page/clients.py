@@ -57,7 +57,7 @@ class Clients:
     async def show(self, visit: Visit) -> Shown:
         """A page of the list."""
         longest = BOUNDS.max_app_id_characters
-        prefix, after = visit.query.text("prefix"), visit.query.text("after")
+        prefix, after = visit.query.text("prefix"), visit.query.raw("after")
         is_too_long = len(prefix) > longest
         found = await self._parts.clients.page(prefix[: longest + 1], after, SHOWN)
         clients = [each for each in found.clients if isinstance(each, Client)]

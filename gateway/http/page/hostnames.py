@@ -2,7 +2,7 @@
 
 Responsible for what was asked for, for the page of names, and for what is said where nothing was
 found. A list of a client by prefix is read from its index, `SCANNED` entries at a time; those of a
-state are what the last census has listed, or the claims. Must not:
+state are what the last census has listed, which is one page, or the claims. Must not:
 change anything but a name that is listed without a document. Called through `frame`.
 """
 
@@ -52,6 +52,9 @@ STATES: Final[Mapping[str, str]] = {
 _SCANNED_AT_ONCE: Final = 1_000
 _PREFIX: Final = re.compile(r"[a-z0-9.-]{0,253}")
 
+_LONGEST_AFTER: Final = 1_024
+"""What somebody has put into Redis may end a page, though it is no hostname."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -78,7 +81,7 @@ class Asked:
             prefix=self.prefix,
             client=self.client_id or "",
             state=self.state or "",
-            after=after or "",
+            after=(after or "")[:_LONGEST_AFTER],
         )
 
 
@@ -109,7 +112,7 @@ class Hostnames:
         told = {name: visit.query.text(name) for name in ("prefix", "client", "state")}
         shown: dict[str, object] = {**told, "states": STATES, "fault": None}
         try:
-            asked = asked_for(**told, after=visit.query.text("after"))
+            asked = asked_for(**told, after=visit.query.raw("after"))
         except ValueError as fault:
             return Shown({**shown, "fault": str(fault)}, 400)
         census = await piece(self._parts.census)
@@ -140,8 +143,13 @@ class Hostnames:
             return True
 
     async def _found(self, asked: Asked, census: Census | None) -> NamesFound:
+        if asked.state == CLAIMED:
+            return await self._claimed(asked)
         if asked.state is not None:
-            return _part_of(await self._in_state(asked.state, census), asked)
+            listed = () if census is None else census.attention.get(asked.state, ())
+            return NamesFound(
+                [Hostname(each) for each in listed if each.startswith(asked.prefix)], None
+            )
         if asked.client_id is not None:
             return await self._of_client(asked.client_id, asked)
         page = await self._parts.names.page(asked.prefix, asked.after, SHOWN)
@@ -150,10 +158,15 @@ class Hostnames:
             page = await self._parts.names.page(asked.exact, None, SHOWN)
         return NamesFound(page.names, page.names[-1] if page.has_more else None)
 
-    async def _in_state(self, state: str, census: Census | None) -> Sequence[str]:
-        if state == CLAIMED:
-            return [claim.hostname for claim in (await self._parts.claims.all()).claims]
-        return () if census is None else census.attention.get(state, ())
+    async def _claimed(self, asked: Asked) -> NamesFound:
+        """By name, so that it goes on behind the last one though its claim was taken back."""
+        if asked.client_id is not None:
+            return NamesFound((), None)  # no client holds what is claimed
+        claims = (await self._parts.claims.all()).claims
+        behind = asked.after or ""
+        names = [each.hostname for each in claims if each.hostname.startswith(asked.prefix)]
+        names = [each for each in names if each > behind]
+        return NamesFound(names[:SHOWN], names[SHOWN - 1] if len(names) > SHOWN else None)
 
     async def _of_client(self, client_id: ClientId, asked: Asked) -> NamesFound:
         names: list[Hostname] = []
@@ -197,18 +210,10 @@ def asked_for(prefix: str, client: str, after: str, state: str = "") -> Asked:
     fault = client_id_fault(client) if client else None
     if fault is not None:
         raise ValueError(f"A client's id {fault}.")
-    if not _PREFIX.fullmatch(after):
+    if not after.isascii() or len(after) > _LONGEST_AFTER:
         raise ValueError("The page that was asked for is none of this list: begin at the first.")
     behind = Hostname(after) if after else None
     return Asked(wanted, ClientId(client) if client else None, behind, state or None)
-
-
-def _part_of(listed: Sequence[str], asked: Asked) -> NamesFound:
-    """The page of a list that is read whole, in its order; whose client it is, `_lines` sees."""
-    fitting = [Hostname(name) for name in listed if name.startswith(asked.prefix)]
-    begin = fitting.index(asked.after) + 1 if asked.after in fitting else 0
-    names = fitting[begin : begin + SHOWN]
-    return NamesFound(names, names[-1] if begin + SHOWN < len(fitting) else None)
 
 
 def _prefix_fault(prefix: str) -> str:

@@ -152,7 +152,7 @@ def test_hostname_that_is_not_stored_is_offered(browser: PlainBrowser, mine: Own
         ("prefix=" + "a" * 254, "253 characters"),
         ("prefix=%00", "a-z, 0-9, - and dots only"),
         ("client=a%20b", "A client's id must be"),
-        ("after=%3Cb%3E", "begin at the first"),
+        ("after=%C3%A9", "begin at the first"),
     ],
 )
 def test_what_means_nothing_is_told_in_a_sentence(
@@ -229,6 +229,54 @@ async def test_claimed_hostnames_are_listed_fifty_a_page(
     found = pages(browser, f"{HERE}?state=claimed&prefix={fresh_label}")
     assert [len(each) for each in found] == [50, 3]
     assert [name for page in found for name in page] == names
+
+
+async def test_list_of_claims_goes_on_though_its_last_one_was_taken_back(
+    browser: PlainBrowser, page_lab: Lab, lab_store: Store, fresh_label: str
+) -> None:
+    names = [f"{fresh_label}-{number:02}.example.test" for number in range(53)]
+    await claimed(lab_store, *names)
+    for name in names:
+        await lab_store.add_to_set("gw:claims", name)
+    first = browser.page(f"{HERE}?state=claimed&prefix={fresh_label}")
+    assert browser.submit(f"{HERE}/{names[49]}/unclaim").status_code == 303
+    assert listed(browser.page(first.links["Next page"])) == names[50:]
+
+
+async def test_hostnames_in_a_state_are_one_page_of_which_a_clients_are_some(
+    browser: PlainBrowser, page_lab: Lab, lab_store: Store, mine: Ownership, fresh_label: str
+) -> None:
+    """The census lists 100 at most; where one begins moves with each that is mended."""
+    mine.publish("198.51.100.42")
+    client_id = mine.caller.call(CONTEXT)["context"]["clientId"]
+    names = [f"{fresh_label}-{number:02}.example.test" for number in range(52)]
+    await claimed(lab_store, *names)
+    try:
+        for name in names:
+            fail(page_lab, name, "no luck", begun_at_ms=1)
+        fail(page_lab, mine.hostname, "no luck")
+        count_anew(page_lab)
+        page = browser.page(f"{HERE}?state=failed")
+        assert set(listed(page)) >= {*names, mine.hostname}
+        assert "Next page" not in page.links
+        of_client = browser.page(f"{HERE}?state=failed&client={client_id}")
+        assert listed(of_client) == [mine.hostname]
+    finally:
+        for name in names:
+            await Documents(lab_store).change(
+                Hostname(name), lambda _: Change({"claim": None, "issuance": None})
+            )
+        count_anew(page_lab)
+
+
+async def test_list_goes_on_behind_what_is_no_hostname(
+    browser: PlainBrowser, lab_store: Store, fresh_label: str
+) -> None:
+    names = [f"{fresh_label}-{number:02}.example.test" for number in range(49)]
+    odd, last = f"{fresh_label}-x_a", f"{fresh_label}-z.example.test"
+    await claimed(lab_store, *names, odd, last)
+    assert pages(browser, f"{HERE}?prefix={fresh_label}") == [[*names, odd], [last]]
+    await Documents(lab_store).change(Hostname(odd), lambda _: Change({"claim": None}))
 
 
 def test_state_that_there_is_not_is_refused(browser: PlainBrowser) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gateway.access.clients import Client, ClientStore, ClientUnreadable, created
+from gateway.access.clients import LOOKED_AT, Client, ClientStore, ClientUnreadable, created
 from gateway.access.tokens import new_client_token
 from gateway.contract import ClientSpec
 from gateway.contract.names import ClientId, Hostname
@@ -98,7 +98,7 @@ async def test_client_with_a_time_that_no_calendar_has_is_unreadable(
 async def test_listed_client_without_a_document_is_left_out(store: Store, fresh_label: str) -> None:
     await make(store, f"{fresh_label}-2")
     await store.add_to_set(keys.CLIENTS_KEY, f"{fresh_label}-1")
-    assert await ids_of(store, fresh_label, 1) == [[], [f"{fresh_label}-2"]]
+    assert await ids_of(store, fresh_label, 1) == [[f"{fresh_label}-2"]]
 
 
 async def test_holdings_are_counted_and_the_last_entered_come_first(
@@ -113,3 +113,20 @@ async def test_holdings_are_counted_and_the_last_entered_come_first(
         ("4.example.test", NOW_MS + 4),
         ("3.example.test", NOW_MS + 3),
     ]
+
+
+async def test_ids_without_a_client_do_not_fill_a_page(store: Store, fresh_label: str) -> None:
+    await make(store, f"{fresh_label}-b", f"{fresh_label}-d", f"{fresh_label}-e")
+    for begin in ("a", "c", "f"):
+        for number in range(9):
+            await store.add_to_set(keys.CLIENTS_KEY, f"{fresh_label}-{begin}{number}")
+    pages = await ids_of(store, fresh_label, 2)
+    assert [each for page in pages for each in page] == [f"{fresh_label}-{end}" for end in "bde"]
+    assert len(pages[0]) == 2
+
+
+async def test_no_page_looks_through_more_ids_than_it_may(store: Store, fresh_label: str) -> None:
+    await make(store, f"{fresh_label}-z")
+    for number in range(LOOKED_AT):
+        await store.add_to_set(keys.CLIENTS_KEY, f"{fresh_label}-{number:04}")
+    assert await ids_of(store, fresh_label, 50) == [[], [f"{fresh_label}-z"]]

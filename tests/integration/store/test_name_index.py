@@ -138,8 +138,22 @@ async def test_change_that_writes_no_document_lists_none(
 )
 async def test_what_could_not_be_in_a_hostname_matches_nothing(single: Store, odd: str) -> None:
     assert await NameIndex(single).page(odd, None, 5) == ([], False)
-    assert await NameIndex(single).page("", odd, 5) == ([], False)
     assert await NameIndex(single).page(f"a.{odd}", None, 5) == ([], False)
+
+
+async def test_page_goes_on_behind_what_is_no_hostname(
+    documents: Documents, names: NameIndex, fresh_label: str
+) -> None:
+    """As somebody may have put it there."""
+    odd = [
+        Hostname(f"{fresh_label}{end}") for end in ("-a", "-a ", "-a\x00", "-a_b", "-a" * 99, "b")
+    ]
+    await hold(documents, *odd)
+    found: list[Hostname] = []
+    while (page := await names.page(fresh_label, found[-1] if found else None, 1)).has_more:
+        found += page.names
+    assert [*found, *page.names] == sorted(odd)
+    await release(documents, *odd)
 
 
 async def test_document_of_a_former_release_is_entered_and_one_that_is_gone_taken_out(

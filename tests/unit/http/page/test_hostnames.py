@@ -60,7 +60,8 @@ def test_url_of_the_next_page_asks_for_the_same() -> None:
         ("m\N{LATIN SMALL LETTER U WITH DIAERESIS}ller.example", "", "", "xn--mller-kva.example"),
         ("m\N{LATIN SMALL LETTER U WITH DIAERESIS}", "", "", "xn--"),
         ("", "a b", "", "A client's id must be"),
-        ("", "", "<b>", "begin at the first"),
+        ("", "", "a" * 1_025, "begin at the first"),
+        ("", "", "m\N{LATIN SMALL LETTER U WITH DIAERESIS}ller.example", "begin at the first"),
     ],
 )
 def test_what_means_nothing_is_refused_in_a_sentence(
