@@ -47,7 +47,9 @@ def plain(lab: Lab) -> Explaining:
 
 
 def fresh_question(world: World) -> Question:
-    return Question(Hostname(world.ownership().hostname))
+    """Of a client that may call: another that the lab has may have lost its tokens."""
+    mine = world.ownership()
+    return Question(Hostname(mine.hostname), ClientId(client_id(mine)))
 
 
 def connections(url: str) -> int:
@@ -200,13 +202,15 @@ async def test_embedded_redis_of_the_process_is_used_and_none_is_started(
     async with open_redis(settings, serves=True) as url:
         pid, idle = (folder / "redis" / "redis.pid").read_text(), under_way()
         before = connections(url)
-        found = await Explaining(settings, url).explain(fresh_question(world))
+        found = await Explaining(settings, url).explain(
+            Question(Hostname(world.ownership().hostname))
+        )
         assert isinstance(found.document, Document)
         assert found.asker.is_real is False
         assert (folder / "redis" / "redis.pid").read_text() == pid
         assert under_way() == idle
         await until_no_more_than(before, url)
-    gone = await Explaining(settings, url).explain(fresh_question(world))
+    gone = await Explaining(settings, url).explain(Question(Hostname(world.ownership().hostname)))
     assert gone.document == Fault("Redis cannot be reached.")
 
 
