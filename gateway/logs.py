@@ -192,17 +192,38 @@ def _rendering(form: str) -> list[Processor]:
         # Without the locals of each frame, which structlog shows by default: tokens and keys.
         frames = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
         return [
-            structlog.processors.ExceptionRenderer(frames),
-            _without_control,
-            structlog.processors.JSONRenderer(),
+            _Rendering(
+                structlog.processors.ExceptionRenderer(frames), structlog.processors.JSONRenderer()
+            )
         ]
     return [
-        structlog.processors.ExceptionRenderer(_frames_of),
-        _without_control,
-        structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-        ),
+        _Rendering(
+            structlog.processors.ExceptionRenderer(_frames_of),
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            ),
+        )
     ]
+
+
+class _Rendering:
+    """Makes a line of what it tells; a line is never worth whoever writes it.
+
+    Where a value cannot be rendered, the line tells that instead of all values.
+    """
+
+    def __init__(self, of_exception: Processor, of_all: Processor) -> None:
+        self._of_exception = of_exception
+        self._of_all = of_all
+
+    def __call__(self, logger: WrappedLogger, name: str, event: EventDict) -> Any:
+        told = {each: event[each] for each in ("event", "level", "timestamp") if each in event}
+        try:
+            event = self._of_exception(logger, name, event)  # type: ignore[assignment]
+            return self._of_all(logger, name, _without_control(event))
+        except Exception as fault:  # noqa: BLE001 (a value's own code may raise anything)
+            unrendered = {**told, "unrendered": type(fault).__name__}
+            return self._of_all(logger, name, _without_control(unrendered))
 
 
 def _frames_of(exc_info: ExcInfo) -> str:
@@ -212,7 +233,7 @@ def _frames_of(exc_info: ExcInfo) -> str:
     return "\n".join(f"{_FRAME_MARGIN}{_shown(line)}" for line in lines)
 
 
-def _without_control(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+def _without_control(event: EventDict) -> EventDict:
     """Escape what is not for printing in every key and value, also in JSON: `jq -r` would print it.
 
     A traceback as text has been escaped line by line, and stays in lines.

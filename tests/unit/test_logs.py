@@ -188,3 +188,22 @@ def test_line_of_a_call_has_a_level() -> None:
         return written.getvalue()
 
     assert contextvars.copy_context().run(text) == ""
+
+
+class Unspeakable:
+    """A value that nobody can show."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+@pytest.mark.parametrize("value", [Unspeakable(), 10**5_000], ids=["object", "number"])
+def test_value_that_cannot_be_shown_does_not_break_whoever_logs_it(
+    form: str, value: object
+) -> None:
+    with logged(form) as written:
+        structlog.get_logger("gateway.test").warning("call refused", found=value)
+    (line,) = written.getvalue().splitlines()
+    assert "call refused" in line
+    assert "unrendered" in line
