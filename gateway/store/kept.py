@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final, TypeVar
 
-KEPT: Final = 512
-"""Of how many hostnames something is kept: 25 KB each at the most, with a chain of three."""
+KEPT: Final = 1_024
+"""Of how many hostnames something is kept: 25 KB each with a chain of three, 25 MB in all."""
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
