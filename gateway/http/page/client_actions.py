@@ -107,8 +107,8 @@ class ClientActions:
 
     async def _remove(self, visit: Visit, form: Fields) -> Shown | Redirect:
         client = await self._client(visit)
-        asked = await self._removal(visit)
-        refused = _unconfirmed(asked, client, form)
+        held = await self._held(client)
+        refused = _unconfirmed(removal(client, held, visit.now_ms), client, form)
         if refused is not None:
             return refused
         releases = _RELEASE in form
@@ -122,8 +122,9 @@ class ClientActions:
             return (await self._removal(visit)).refused(_NOT_REMOVED)
         except RequestInvalid as refusal:
             # By now it may have no credentials, and hold less: what stands there is told anew.
-            asked = await self._removal(visit)
-            return asked.refused(in_page_words(refusal.violations[0], client.client_id))
+            why = in_page_words(refusal.violations[0], client.client_id)
+            told = so_far_words(held, await self._held(client)) + why
+            return (await self._removal(visit)).keeping(form).refused(told)
         return Redirect(path_to("clients"), f"{client.client_id} is removed.")
 
     async def _provision(self, request: ProvisionRequest, seen: Client) -> ProvisionResponse:
@@ -132,8 +133,11 @@ class ClientActions:
 
     async def _removal(self, visit: Visit) -> Confirmation:
         client = await self._client(visit)
+        return removal(client, await self._held(client), visit.now_ms)
+
+    async def _held(self, client: Client) -> int:
         (held,) = await self._parts.holdings.counts([client.client_id])
-        return removal(client, held, visit.now_ms)
+        return held
 
     async def _client(self, visit: Visit) -> Client:
         return await known_client(self._parts, client_id_of(visit))
@@ -241,6 +245,13 @@ def in_page_words(violation: str, client_id: str) -> str:
     return told.replace("send releaseHoldings: true to", "tick the box to") + "."
 
 
+def so_far_words(held: int, left: int) -> str:
+    """What came of a removal that has not released all; empty where it has released nothing."""
+    if left >= held:
+        return ""
+    return f"Released so far: {_hostnames(held - left)}; to go: {left:,}. "
+
+
 def _unconfirmed(asked: Confirmation, client: Client, form: Fields) -> Shown | None:
     """The question again, unless what was seen is there still and the id was typed."""
     stale = asked.stale(form)
@@ -250,7 +261,8 @@ def _unconfirmed(asked: Confirmation, client: Client, form: Fields) -> Shown | N
         return asked.shown()
     typed = form.text(_TYPED)
     if typed != client.client_id:
-        return asked.with_error(_TYPED, "This is not the client's id; nothing was done.", typed)
+        error = "This is not the client's id; nothing was done."
+        return asked.keeping(form).with_error(_TYPED, error, typed)
     return None
 
 
@@ -270,4 +282,4 @@ def _facts(client: Client, now_ms: int) -> tuple[tuple[str, str], ...]:
 
 
 def _hostnames(count: int) -> str:
-    return {0: "no hostname", 1: "1 hostname"}.get(count, f"{count} hostnames")
+    return {0: "no hostname", 1: "1 hostname"}.get(count, f"{count:,} hostnames")

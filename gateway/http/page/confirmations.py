@@ -41,6 +41,7 @@ class Choice:
     name: str
     label: str
     hint: str = ""
+    is_ticked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,12 @@ class Confirmation:
     def outrun(self) -> Shown:
         """The question as it stands now: what the form was about has changed, and is left so."""
         return self.refused(_CHANGED)
+
+    def keeping(self, form: Fields) -> Confirmation:
+        """With what was typed and ticked in the form: it is to be sent again."""
+        choice = self.choice and replace(self.choice, is_ticked=self.choice.name in form)
+        fields = tuple(replace(each, value=form.text(each.name)) for each in self.fields)
+        return replace(self, fields=fields, choice=choice)
 
     def with_error(self, name: str, error: str, value: str = "") -> Shown:
         """The same question again, since a field holds something wrong."""

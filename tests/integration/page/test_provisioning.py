@@ -6,7 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from gateway.contract.names import AppId, ClientId, Hostname
 from gateway.http.page.client_paths import client_path
+from gateway.store.connection import Store
+from gateway.store.documents import Change, Documents, Holder
+from gateway.store.holdings_index import HoldingsIndex
 from tests.integration.dns.hand import Hand
 from tests.integration.page.browsing import Html, PlainBrowser
 from tests.integration.page.conftest import Browse
@@ -317,6 +321,37 @@ def test_removal_of_a_client_that_holds_something_demands_its_release(
         "record-sync",
         "client-remove",
     ]
+
+
+async def test_removal_that_has_not_released_all_says_how_far_it_came_and_keeps_the_form(
+    page_lab: Lab, browser: PlainBrowser, world: World
+) -> None:
+    mine = world.ownership()
+    client_id, _ = who(mine.caller)
+    mine.publish(ADDRESS)
+    store = Store(page_lab.redis.url)
+    # As of a zone that is configured no more: its record can't be withdrawn.
+    gone = Hostname(f"{client_id}.elsewhere.example.edu")
+    record = {"type": "A", "value": ADDRESS, "ttl": 300, "published": True}
+    holder = Holder(ClientId(client_id), AppId("relay"))
+    try:
+        await Documents(store).change(gone, lambda _: Change({"holder": holder, "record": record}))
+        await HoldingsIndex(store).enter(ClientId(client_id), gone, 1)
+        path = client_path(client_id, "remove")
+        answer = browser.submit(path, typed=client_id, release_holdings="yes")
+        page = Html(answer.text)
+        assert answer.status_code == 409
+        assert page.all("p", class_="fault")[0].text.startswith(
+            f"Released so far: 1 hostname; to go: 1. {client_id} still holds hostnames (1, such as"
+        )
+        kept = dict(page.form().fields)
+        assert (kept["typed"], kept["release_holdings"]) == (client_id, "yes")
+        wrong = Html(browser.send(page.form(), path, typed="x").text).form()
+        assert dict(wrong.fields)["release_holdings"] == "yes"
+        await Documents(store).change(gone, lambda _: Change({"holder": None, "record": None}))
+        await HoldingsIndex(store).leave(ClientId(client_id), gone, 1)
+    finally:
+        await store.close()
 
 
 def test_form_of_another_session_changes_no_client(
