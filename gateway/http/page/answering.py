@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlencode
+from urllib.parse import unquote
 
 from starlette.responses import Response
 
@@ -17,8 +17,9 @@ from gateway.http.page.cookies import session_ids_in
 from gateway.http.page.doors import html, within
 from gateway.http.page.faults import PageFault
 from gateway.http.page.fields import Fields, form_in, read_body, read_fields
+from gateway.http.page.resuming import login_page
 from gateway.http.page.sessions import Session, name_of
-from gateway.http.page.shapes import LOGIN_PATH, PREFIX, Redirect, Shown, Visit
+from gateway.http.page.shapes import PREFIX, Redirect, Shown, Visit, path_to
 from gateway.store.deeds import acting_as
 from gateway.underway import underway
 
@@ -54,7 +55,9 @@ class Answering:
         if arrival.is_post:
             demand_own_origin(arrival)
         if not session_ids:
-            return to_login(arrival)
+            takes_along = arrival.is_post and page.kept is not None
+            sent = form_in(await read_body(arrival.request)) if takes_along else None
+            return self._logged_out(arrival, page, sent)
         names = [name_of(each) for each in session_ids]
         name = await self._entrance.demand_known(arrival.remote, names)
         form = form_in(await read_body(arrival.request)) if arrival.is_post else None
@@ -83,7 +86,7 @@ class Answering:
             visit = await self._visit(arrival, session_ids)
             if visit is None:
                 self._entrance.note(arrival.remote, None, name, Unauthorized())
-                return to_login(arrival)
+                return self._logged_out(arrival, page, form, ended="session")
             self._entrance.note(arrival.remote, None, visit.session.name, None)
             arrival.visit = visit
             call = underway()
@@ -97,6 +100,18 @@ class Answering:
                 return visit.session, answer
             context = {"visit": visit, "now_ms": visit.now_ms, **answer.context}
             return html(answer.template or page.template, context, answer.status)
+
+    def _logged_out(
+        self, arrival: Arrival, page: Page, form: Fields | None, ended: str = ""
+    ) -> Response:
+        """To the login, and back from there, with what was typed where the page keeps that."""
+        if form is not None and page.kept is not None:
+            return login_page(self._parts.now_ms(), arrival.url, typed=page.kept(form))
+        told = {
+            "next": "" if arrival.url == PREFIX else arrival.url,
+            "ended": "form" if arrival.is_post else ended,
+        }
+        return see_other(path_to("login", **told))
 
     async def _visit(self, arrival: Arrival, session_ids: Sequence[str]) -> Visit | None:
         request, sessions = arrival.request, self._parts.sessions
@@ -149,15 +164,6 @@ async def demand_own_form(
         raise PageFault(403, _OTHER_SESSION)
     if not await parts.sessions.take_form(session, form.raw("form")):
         raise PageFault(409, f"{_SENT_ALREADY} {lost}".rstrip())
-
-
-def to_login(arrival: Arrival) -> Response:
-    """To the form that asks for the token, and back from there to what was wanted."""
-    path = arrival.request.scope["raw_path"].decode("ascii", "replace")
-    wanted = f"{path}?{arrival.query}" if arrival.query else path
-    if wanted == PREFIX:
-        return see_other(LOGIN_PATH)
-    return see_other(f"{LOGIN_PATH}?{urlencode({'next': wanted})}")
 
 
 def see_other(path: str) -> Response:

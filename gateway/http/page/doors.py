@@ -70,6 +70,12 @@ class Arrival:
         return sent.decode("ascii", "replace")
 
     @property
+    def url(self) -> str:
+        """What was asked for, as it was sent: path and query."""
+        path: str = self.request.scope["raw_path"].decode("ascii", "replace")
+        return f"{path}?{self.query}" if self.query else path
+
+    @property
     def is_post(self) -> bool:
         """Whether a form was sent."""
         return self.request.method == "POST"

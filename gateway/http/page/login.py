@@ -18,8 +18,9 @@ from gateway.access.tokens import digest_of, parse_admin_token
 from gateway.contract import Unauthorized
 from gateway.http.page.answering import demand_own_form, demand_own_origin, see_other
 from gateway.http.page.cookies import clear_cookies, session_ids_in, set_cookie
-from gateway.http.page.doors import BOUND_SECONDS, html, within
+from gateway.http.page.doors import BOUND_SECONDS, within
 from gateway.http.page.fields import form_in, read_body, read_fields
+from gateway.http.page.resuming import login_page, resumed, typed_in
 from gateway.http.page.sessions import name_of
 from gateway.http.page.shapes import LOGIN_PATH, LOGOUT_PATH, PREFIX, actor_of
 from gateway.http.remote import subscriber_of
@@ -51,8 +52,9 @@ class Login:
     async def log_in(self, arrival: Arrival) -> Response:
         """The form, and what comes of it."""
         if not arrival.is_post:
-            wanted = _page_in(read_fields(arrival.query))
-            return self._form(wanted)
+            query = read_fields(arrival.query)
+            ended = query.text("ended")
+            return login_page(self._parts.now_ms(), _page_in(query), ended=ended)
         demand_own_origin(arrival)
         body = await read_body(arrival.request)
         voucher = await self._entrance.demand_calm(arrival.remote, body)
@@ -93,7 +95,10 @@ class Login:
         with acting_as(actor_of(session, arrival.remote)):
             self._parts.trail.note(Deed(Action.PAGE_LOGIN, "opened"))
         _log.info("logged in to the page")
-        return see_other(_page_in(form) or PREFIX)
+        wanted, typed = _page_in(form), typed_in(form)
+        if wanted and typed:
+            return resumed(session, arrival.remote, self._parts.now_ms(), wanted, typed)
+        return see_other(wanted or PREFIX)
 
     async def _close(
         self, arrival: Arrival, session_ids: Sequence[str], name: str, form: Fields
@@ -121,16 +126,8 @@ class Login:
         with acting_as(Actor(Role.VISITOR, remote=subscriber_of(arrival.remote))):
             self._parts.trail.note(Deed(Action.PAGE_LOGIN, "refused", changed=False))
         _log.warning("a wrong token was shown at the page")
-        return self._form(_page_in(form), _WRONG)
-
-    def _form(self, wanted: str | None, fault: str | None = None) -> Response:
-        context = {
-            "visit": None,
-            "now_ms": self._parts.now_ms(),
-            "wanted": wanted or "",
-            "fault": fault,
-        }
-        return html("login.html", context, 200 if fault is None else 403)
+        now_ms, wanted = self._parts.now_ms(), _page_in(form)
+        return login_page(now_ms, wanted, typed=typed_in(form), fault=_WRONG)
 
 
 def _page_in(fields: Fields) -> str | None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gateway.contract.names import ClientId
     from gateway.http.page.fields import Fields
     from gateway.http.page.parts import PageParts
-    from gateway.http.page.shapes import Visit
+    from gateway.http.page.shapes import Pairs, Visit
 
 FORM_TEMPLATE: Final = "client_form.html"
 REVIEW_TEMPLATE: Final = "client_review.html"
@@ -59,8 +59,14 @@ class Policies:
     def pages(self) -> tuple[Page, ...]:
         """Where they are. The first must be asked before what has a client's id in its place."""
         return (
-            Page("/clients/new", FORM_TEMPLATE, self._show_new, self._act_new, _LOST_WORDS),
-            Page("/clients/{client}/policy", FORM_TEMPLATE, self._show_policy, self._act_policy),
+            Page("/clients/new", FORM_TEMPLATE, self._show_new, self._act_new, _LOST_WORDS, _kept),
+            Page(
+                "/clients/{client}/policy",
+                FORM_TEMPLATE,
+                self._show_policy,
+                self._act_policy,
+                kept=_kept,
+            ),
         )
 
     async def _show_new(self, _: Visit) -> Shown:
@@ -126,6 +132,19 @@ def _typed_in(form: Fields) -> Typed:
         "\n".join(form.raw("patterns").splitlines()),
         "\n".join(form.raw("prefixes").splitlines()),
         policy_form.ticked(form.all("capabilities")),
+    )
+
+
+def _kept(form: Fields) -> Pairs:
+    """What was typed, for the step that only shows it again."""
+    typed = _typed_in(form)
+    return (
+        ("step", EDIT),
+        ("client_id", typed.client_id),
+        ("client_type", typed.client_type),
+        ("patterns", typed.patterns),
+        ("prefixes", typed.prefixes),
+        *(("capabilities", each) for each in typed.capabilities),
     )
 
 

@@ -93,6 +93,7 @@ class Redirect:
 
 Shows = Callable[[Visit], Awaitable[Shown | Redirect]]
 Acts = Callable[[Visit, "Fields"], Awaitable[Shown | Redirect]]
+Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,10 @@ class Page:
     act: Acts | None = None
     lost: str = ""
     """What is said besides where its form is sent again: what nobody saw of the first answer."""
+
+    kept: Callable[[Fields], Pairs] | None = None
+    """What of a form is taken along through a login, where the session had ended: fields of a form
+    that shows what was typed, and does nothing. Never a secret."""
 
 
 def actor_of(session: Session, remote: str) -> Actor:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.integration.page.browsing import PLAIN_COOKIE, SECURE_COOKIE, Html, PlainBrowser
 from tests.integration.page.conftest import Browse
+from tests.integration.page.making import NEW
 from tests.integration.service.calling import World
 from tests.integration.service.trailing import Entry, trail
 from tests.lab.gateway import GatewayProcess, running_gateway
@@ -201,6 +202,73 @@ def test_login_leads_nowhere_else(page_lab: Lab, stranger: PlainBrowser, elsewhe
     fields = {"token": page_lab.config.admin_token, "next": elsewhere}
     answer = stranger.post("/operator/login", fields)
     assert (answer.status_code, answer.headers["location"]) == (303, "/operator")
+
+
+def test_login_says_that_a_session_has_ended(page_lab: Lab, stranger: PlainBrowser) -> None:
+    assert not stranger.page("/operator/login").all("p", class_="notice")
+    unknown = {"Cookie": f"{PLAIN_COOKIE}={secrets.token_urlsafe(32)}"}
+    asked = stranger.get("/operator/audit?client=a", **unknown).headers["location"]
+    (told,) = stranger.page(asked).all("p", class_="notice")
+    assert told.text == "Your session has ended: log in to go on."
+    answer = stranger.submit(asked, token=page_lab.config.admin_token)
+    assert answer.headers["location"] == "/operator/audit?client=a"
+
+
+def test_form_whose_session_has_ended_is_told_to_have_done_nothing(
+    browser: PlainBrowser, fresh_label: str
+) -> None:
+    path = f"/operator/hostnames/{fresh_label}.example.test/claim"
+    form = browser.page(path).form()
+    browser.client.cookies.clear()
+    answer = browser.send(form, path, note="mine")
+    assert answer.status_code == 303
+    page = browser.page(answer.headers["location"])
+    (told,) = page.all("p", class_="notice")
+    assert "nothing was done with the form you sent: log in, and send it again" in told.text
+    assert dict(page.form().fields)["next"] == path
+
+
+def test_policy_that_was_typed_is_kept_through_a_login(
+    page_lab: Lab, browser: PlainBrowser, fresh_label: str
+) -> None:
+    typed = {
+        "client_id": fresh_label,
+        "client_type": '"><b>',
+        "patterns": "*.example.test\nwww.example.test",
+        "prefixes": "198.51.100.0/24",
+        "capabilities": ["readCertificates", "syncDnsRecords"],
+    }
+    form = browser.page(NEW).form()
+    browser.client.cookies.clear()
+    answer = browser.send(form, NEW, **typed, step="do")
+    assert answer.status_code == 403
+    wrong = browser.send(Html(answer.text).form(), NEW, token=wrong_token())
+    for asked in (answer, wrong):
+        assert not Html(asked.text).all("b")
+        assert "What you typed is kept" in Html(asked.text).all("p", class_="notice")[0].text
+    token = page_lab.config.admin_token
+    logged_in = Html(browser.send(Html(wrong.text).form(), NEW, token=token).text)
+    assert "Nothing was done" in logged_in.text
+    assert token not in logged_in.source
+    shown = Html(browser.send(logged_in.form(), NEW).text)
+    assert shown.all("h1")[0].text == "New client"
+    kept = [(name, text) for name, text in shown.form().fields if name in typed]
+    wanted = [(name, text) for name, text in typed.items() if name != "capabilities"]
+    assert kept == [
+        *wanted,
+        ("capabilities", "syncDnsRecords"),
+        ("capabilities", "readCertificates"),
+    ]
+    browser.page(f"/operator/clients/{fresh_label}", 404)
+    review = browser.send(shown.form(), NEW, client_type="relay")
+    assert browser.send(Html(review.text).form(), NEW, step="do").status_code == 200
+
+
+def test_form_from_another_site_is_not_taken_along(browser: PlainBrowser, fresh_label: str) -> None:
+    browser.client.cookies.clear()
+    browser.origin = "https://evil.example"
+    assert browser.post(NEW, {"client_id": fresh_label}).status_code == 403
+    assert fresh_label not in browser.post(NEW, {"client_id": fresh_label}).text
 
 
 def test_whoever_guesses_is_shut_out_and_a_known_session_is_not(
