@@ -11,7 +11,7 @@ from tests.browser.every_page import ALL, go
 from tests.browser.looking import objections, settle
 from tests.lab.browser import DESKTOP, Visit
 from tests.lab.lab import Lab
-from tests.screenshots.scene import Scene
+from tests.screenshots.scene import AWAY, Scene
 
 
 @pytest.fixture
@@ -27,6 +27,15 @@ def test_axe_has_nothing_against_a_page_and_it_fits_a_phone(
     go(visitor, kind)
     settle(visitor)
     assert objections(visitor) == []
+
+
+def test_verdict_repeats_what_is_in_its_way(visitor: Visit) -> None:
+    """What the command line's words point at is folded away here."""
+    visitor.page.goto(f"/operator/hostnames/{AWAY}/verdict")
+    main = visitor.page.get_by_role("main")
+    expect(main).to_contain_text("zone-unavailable")
+    expect(main.locator("[data-part] > dl")).not_to_contain_text("(see ")
+    expect(main.locator("details")).to_contain_text("(see ")
 
 
 def test_charts_fit_a_phone_as_tables_too(visitor: Visit) -> None:

@@ -98,6 +98,7 @@ def asked_for(hostname: str, client: str, since: str, now_ms: int) -> Asked:
     """What a query asks for, at `now_ms` (epoch milliseconds). Pure."""
     faults = {}
     name = hostname.lower() if hostname.isascii() else hostname
+    name = name.removesuffix(".") or name  # with the dot of the root it is the same
     fault = hostname_fault(name) if name else None
     if fault is not None:
         faults["hostname"] = f"It {fault}."

@@ -14,7 +14,7 @@ from gateway.holdings.quotas import Kind
 from gateway.http.page.client_paths import client_id_of
 from gateway.http.page.faults import PageFault
 from gateway.http.page.pieces import piece
-from gateway.http.page.shapes import Page, Shown
+from gateway.http.page.shapes import Page, Shown, path_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,7 +107,8 @@ async def known_client(parts: PageParts, client_id: ClientId) -> Client:
     """
     stored = await parts.clients.by_id(client_id)
     if stored is None:
-        raise PageFault(404, f"There is no client {client_id}.")
+        link = path_to("audit", client=client_id), "What the audit trail has of it"
+        raise PageFault(404, f"There is no client {client_id}.", link=link)
     return stored.client
 
 

@@ -30,8 +30,7 @@ _PATTERNS_SHOWN: Final = 3
 class Row:
     """One client. `more_patterns` counts those that are not shown.
 
-    `holds` and `last_used_ms` are None where that is not known, the latter also where no credential
-    of the client was used lately.
+    `holds` is None where that is not known; `last_used_ms` then too, and where no use is noted.
     """
 
     client_id: str
@@ -42,6 +41,7 @@ class Row:
     expired: int
     last_used_ms: int | None
     holds: int | None
+    is_use_known: bool = True
 
 
 class Clients:
@@ -83,17 +83,22 @@ class Clients:
             piece(self._parts.last_uses.of_each, client_ids),
         )
         holds = dict(zip(client_ids, counts.value or (), strict=False))
-        used = uses.value or {}
+        used = uses.value
         return {
-            client.client_id: row_of(
-                client, now_ms, holds.get(client.client_id), used.get(client.client_id, {})
+            each.client_id: row_of(
+                each,
+                now_ms,
+                holds.get(each.client_id),
+                None if used is None else used.get(each.client_id, {}),
             )
-            for client in clients
+            for each in clients
         }
 
 
-def row_of(client: Client, now_ms: int, holds: int | None, used: Mapping[CredentialId, int]) -> Row:
-    """The row of a client at `now_ms`, by when its credentials were used last. Pure."""
+def row_of(
+    client: Client, now_ms: int, holds: int | None, used: Mapping[CredentialId, int] | None
+) -> Row:
+    """The row of a client at `now_ms`, by when its credentials were used last, if known. Pure."""
     live = sum(each.is_live_at(now_ms) for each in client.credentials)
     return Row(
         client_id=client.client_id,
@@ -103,6 +108,7 @@ def row_of(client: Client, now_ms: int, holds: int | None, used: Mapping[Credent
         live=live,
         expired=len(client.credentials) - live,
         # Of a credential that was revoked since, too.
-        last_used_ms=max(used.values(), default=None),
+        last_used_ms=max((used or {}).values(), default=None),
         holds=holds,
+        is_use_known=used is not None,
     )

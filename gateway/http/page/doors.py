@@ -36,6 +36,7 @@ BOUND_SECONDS: Final = 9.5
 """How long a page may take in all, once what was sent has arrived."""
 
 REQUEST_ID_HEADER: Final = "X-Request-Id"
+_UNAVAILABLE: Final = 503
 _CUT_SHORT: Final = frozenset({408, 413})
 """What is left of the body is not read then, so the connection cannot carry another request."""
 
@@ -161,7 +162,13 @@ class Door:
             arrival.headers["Connection"] = "close"
         if fault.retry_after_ms is not None:
             arrival.headers["Retry-After"] = str(max(1, math.ceil(fault.retry_after_ms / 1000)))
-        context = {"visit": arrival.visit, "fault": fault, "now_ms": self._now_ms()}
+        may_repeat = fault.status == _UNAVAILABLE and not arrival.is_post
+        context = {
+            "visit": arrival.visit,
+            "fault": fault,
+            "again": arrival.url if may_repeat else None,
+            "now_ms": self._now_ms(),
+        }
         return html("error.html", context, fault.status)
 
 

@@ -13,13 +13,23 @@ from gateway.store.documents import Contended, Unreadable
 
 
 class PageFault(Exception):
-    """A page ends with this status and this sentence; `retry_after_ms` where it may be repeated."""
+    """A page ends with this status and this sentence; `retry_after_ms` where it may be repeated.
 
-    def __init__(self, status: int, sentence: str, retry_after_ms: int | None = None) -> None:
+    `link` is a page that was meant or says more: its URL, and words.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        sentence: str,
+        retry_after_ms: int | None = None,
+        link: tuple[str, str] | None = None,
+    ) -> None:
         super().__init__(sentence)
         self.status = status
         self.sentence = sentence
         self.retry_after_ms = retry_after_ms
+        self.link = link
 
 
 KNOWN = (

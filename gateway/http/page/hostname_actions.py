@@ -128,9 +128,14 @@ def hostname_of(visit: Visit) -> Hostname:
     """The hostname whose page is visited; raises PageFault (404) where that can be none."""
     text = visit.params["hostname"]
     fault = hostname_fault(text)
-    if fault is not None:
-        raise PageFault(404, f"There is no such page: its hostname {fault}.")
-    return Hostname(text)
+    if fault is None:
+        return Hostname(text)
+    meant = text.lower().removesuffix(".")
+    link = None
+    if hostname_fault(meant) is None:
+        link = path_to("hostnames", meant), f"The page of {meant}"
+    why = fault.removeprefix("must be a hostname, and ").replace("must be", "its hostname must be")
+    raise PageFault(404, f"There is no such page: {why}.", link=link)
 
 
 def _owner(document: Document) -> Owner:

@@ -14,6 +14,7 @@ from gateway.http.page.agreement import agreement
 from gateway.http.page.hostname_actions import hostname_of
 from gateway.http.page.pieces import PIECE_SECONDS, piece
 from gateway.http.page.shapes import Page, Shown
+from gateway.views import verdicts
 from gateway.views.explanation import rows
 
 if TYPE_CHECKING:
@@ -67,9 +68,9 @@ class HostnameOutside:
         shown: dict[str, object] = {"hostname": hostname, "fault": found.fault}
         if found.value is not None:
             told = list(rows(found.value))
-            end = told.index(("", ""))
-            shown["verdicts"] = by_topic(told[end + 1 :])
-            shown["findings"] = by_topic(told[:end])
+            # Whole, since what the others would point at is folded away here.
+            shown["verdicts"] = by_topic(verdicts.rows(found.value))
+            shown["findings"] = by_topic(told[: told.index(("", ""))])
         return Shown(shown)
 
     async def _published(self, hostname: Hostname) -> DnsRecord | None:

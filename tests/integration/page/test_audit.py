@@ -61,7 +61,8 @@ def test_entries_of_a_hostname_are_those_of_the_command_newest_first(
     assert places(page) == [each["place"] for each in reversed(told)]
     assert page.links[mine.hostname] == f"/operator/hostnames/{mine.hostname}"
     details = page.by_id(f"entry-{told[1]['place']}").text
-    for name in ("before", "requestId", "remote", "appId", "name", "clientId"):
+    assert f"A {ADDRESS}, TTL 300 s" in details
+    for name in ("requestId", "remote", "appId", "name", "clientId"):
         assert told[1][name] in details
 
 

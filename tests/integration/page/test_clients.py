@@ -145,3 +145,10 @@ def test_client_page_tells_how_much_of_its_limits_is_used(
 def test_client_that_is_none_has_no_page(browser: PlainBrowser, segment: str) -> None:
     for path in (segment, f"{segment}/rotate", f"{segment}/policy"):
         browser.page(f"/operator/clients/{path}", status=404)
+
+
+def test_client_that_is_gone_leads_to_what_was_done_to_it(
+    browser: PlainBrowser, client_id: str
+) -> None:
+    page = browser.page(client_path(client_id), 404)
+    assert page.links["What the audit trail has of it"] == f"/operator/audit?client={client_id}"

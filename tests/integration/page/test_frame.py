@@ -180,7 +180,7 @@ async def test_form_that_is_sent_twice_is_done_once(framed: Framed) -> None:
 
     async def act(visit: Visit, form: Fields) -> Shown:
         done.append((visit.remote, form.text("name")))
-        return Shown({"fault": PageFault(200, "done")})
+        return Shown({"fault": PageFault(200, "done"), "again": None})
 
     other = await with_pages(framed, Page("/form", "error.html", a_page().show, act))
     fields = {**await other.keys("/operator/form"), "name": " value "}
@@ -308,3 +308,24 @@ async def test_form_that_says_it_is_a_poll_is_logged_all_the_same(framed: Framed
         await framed.post("/operator/plain", fields, **{"X-Page-Poll": "1"})
     (line,) = [each for each in lines if each["event"] == "page answered"]
     assert (line["log_level"], line["method"]) == ("info", "POST")
+
+
+async def test_page_that_is_not_available_can_be_asked_for_again(framed: Framed) -> None:
+    other = await with_pages(framed, a_failing_page(StoreUnavailable("Redis is away")))
+    page = Html((await other.get("/operator/failing?a=%26&b")).text)
+    assert page.links["Try again"] == "/operator/failing?a=%26&b"
+    assert "Try again" not in Html((await other.get("/operator/none")).text).links
+
+
+async def test_fault_that_is_told_before_the_session_is_known_leads_to_the_pages(
+    framed: Framed,
+) -> None:
+    crossed = await framed.post("/operator/plain", {}, origin="https://evil.example")
+    for answer in (await framed.get("/operator/none"), crossed):
+        links = Html(answer.text).links
+        assert (
+            links.items()
+            >= {"Hostnames": "/operator/hostnames", "Clients": "/operator/clients"}.items()
+        )
+        assert links["To the overview"] == "/operator"
+    assert "Hostnames" not in Html((await framed.get("/operator/login")).text).links

@@ -263,7 +263,7 @@ def test_hostname_of_which_nothing_is_stored_has_a_page(
 @pytest.mark.parametrize("more", ["", "/zone", "/verdict"])
 def test_what_is_no_hostname_has_no_page(browser: PlainBrowser, name: str, more: str) -> None:
     page = browser.page(f"/operator/hostnames/{name}{more}", 404)
-    assert "hostname must be" in page.text
+    assert "There is no such page: " in page.text
     assert "b" not in {each.tag for each in page.elements}
 
 
@@ -347,3 +347,14 @@ def test_verdict_says_what_the_command_line_does(
     for topic in ("asked by", "policy", "holder"):
         assert told[topic] in printed
     assert any("data-part" in each.attributes for each in page.all("div"))
+
+
+def test_hostname_in_another_spelling_leads_to_its_page(
+    browser: PlainBrowser, mine: Ownership
+) -> None:
+    for spelled in (mine.hostname.upper(), f"{mine.hostname}."):
+        page = browser.page(f"/operator/hostnames/{spelled}", 404)
+        assert page.links[f"The page of {mine.hostname}"] == path(mine)
+    page = browser.page("/operator/hostnames/a%20b", 404)
+    assert 'There is no such page: "a b" has the character " "' in page.text
+    assert not [words for words in page.links if words.startswith("The page of")]

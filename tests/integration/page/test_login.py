@@ -234,7 +234,7 @@ def test_policy_that_was_typed_is_kept_through_a_login(
     typed = {
         "client_id": fresh_label,
         "client_type": '"><b>',
-        "patterns": "*.example.test\nwww.example.test",
+        "patterns": f"{fresh_label}.example.test\nwww.{fresh_label}.example.test",
         "prefixes": "198.51.100.0/24",
         "capabilities": ["readCertificates", "syncDnsRecords"],
     }

@@ -158,7 +158,7 @@ def test_session_that_somebody_altered_is_none(
     answer = browser.get("/operator/clients")
     assert (answer.status_code, answer.headers["location"]) == (
         303,
-        "/operator/login?next=%2Foperator%2Fclients",
+        "/operator/login?next=%2Foperator%2Fclients&ended=session",
     )
 
 

@@ -111,18 +111,21 @@ def test_pattern_in_no_configured_zone_is_remarked_and_taken_all_the_same(
 def test_revoked_client_still_tells_when_it_was_used_and_is_not_revoked_again(
     page_lab: Lab, browser: PlainBrowser, client_id: str
 ) -> None:
-    Caller(page_lab.config.url, make(browser, client_id)).call(CONTEXT)
-    path = client_path(client_id)
+    token, path = make(browser, client_id), client_path(client_id)
     (row,) = (each.text for each in browser.page(path).all("tr") if "live" in each.text)
-    assert "not known" not in row
+    assert "no use noted" in row
+    Caller(page_lab.config.url, token).call(CONTEXT)
+    (row,) = (each.text for each in browser.page(path).all("tr") if "live" in each.text)
+    assert "no use noted" not in row
     assert browser.submit(f"{path}/revoke", typed=client_id).status_code == 303
     page = browser.page(path)
     (row,) = (each.text for each in page.all("tr") if "revoked or replaced" in each.text)
     assert "ago" in row
     assert "Revoke" not in page.links
     assert "It has none that is live" in page.text
+    assert page.links["The audit trail"] == f"/operator/audit?client={client_id}"
     listed = browser.page(f"/operator/clients?prefix={client_id}")
-    assert "not known" not in listed.text
+    assert "no use noted" not in listed.text
 
 
 def test_rotation_keeps_the_present_token_for_the_overlap(

@@ -31,6 +31,11 @@ def test_all_is_asked_for_at_once() -> None:
     )
 
 
+def test_hostname_may_have_the_dot_of_the_root() -> None:
+    assert asked_for("Relay.example.com.", "", "", NOW_MS).wanted.hostname == "relay.example.com"
+    assert "hostname" in asked_for(".", "", "", NOW_MS).faults
+
+
 def test_each_fault_is_told_at_its_field() -> None:
     asked = asked_for("a..b", "two words", "yesterday", NOW_MS)
     assert set(asked.faults) == {"hostname", "client", "since"}
