@@ -10,6 +10,7 @@ import asyncio
 import heapq
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,11 +32,13 @@ _QUESTIONS_A_SECOND = 50
 class Issued:
     """What came of it: all of it took `elapsed` seconds, each hostname its own `seconds`.
 
-    `put_off` questions were too many at once, and asked again when the gateway said.
+    `put_off` questions were too many at once, and asked again when the gateway said; so were those
+    that were `refused` for a while, by their reasons.
     """
 
     elapsed: float = 0.0
     put_off: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
@@ -52,6 +55,7 @@ class _Errands:
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     ready: dict[str, float] = field(default_factory=dict)
     put_off: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_over(self) -> bool:
@@ -82,7 +86,7 @@ def ask_for_all(
     except TimeoutError:
         missing = len(requests) - len(errands.ready)
         raise LabFault(f"{missing} certificates are not there in {limit_seconds:g} s") from None
-    issued = Issued(max(errands.ready.values()) - now, errands.put_off)
+    issued = Issued(max(errands.ready.values()) - now, errands.put_off, errands.refused)
     issued.seconds = [errands.ready[name] - errands.asked[name] for name in requests]
     issued.wrong = [name for name, answer in errands.answers.items() if not _is_right(name, answer)]
     return issued
@@ -121,6 +125,10 @@ async def _lane(errands: _Errands, wire: Wire) -> None:
         elif outcome == "overloaded":
             errands.put_off += 1
             pause = answer["error"]["data"]["retryAfterMs"] / 1000
+            heapq.heappush(errands.due, (time.monotonic() + pause, hostname))
+        elif outcome == "refused" and "retryAfterMs" in answer["response"]:
+            errands.refused[answer["response"]["reason"]] += 1
+            pause = answer["response"]["retryAfterMs"] / 1000
             heapq.heappush(errands.due, (time.monotonic() + pause, hostname))
         else:
             raise LabFault(f"{hostname}: {outcome}")

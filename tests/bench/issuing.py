@@ -9,6 +9,7 @@ import itertools
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -53,6 +54,7 @@ class _Bench:
     tokens: tuple[str, ...]
     wrong: list[str] = field(default_factory=list)
     put_off: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
 
     def work(self, count: int) -> str:
         """What is measured, in words."""
@@ -74,6 +76,7 @@ class _Bench:
         )
         self.wrong += issued.wrong
         self.put_off += issued.put_off
+        self.refused += issued.refused
         return count / issued.elapsed
 
     def script(self, count: int) -> float:
@@ -148,6 +151,8 @@ def measure(pace: Pace) -> dict[str, Any]:
                 wrong += bench.wrong
                 if bench.put_off:
                     notes.append(f"{processes} processes: {bench.put_off} calls were put off")
+                for reason, count in bench.refused.items():
+                    notes.append(f"{processes} processes: {count} calls were refused, {reason}")
     faults = [f"{len(wrong)} certificates are wrong: {wrong[0]}"] if wrong else []
     return {"rows": rows, "notes": notes, "faults": faults}
 
