@@ -4,10 +4,11 @@ Responsible for the server's addresses, TSIG, the choice between what came back 
 wrong, and the debug log. Must not retry (only the caller knows whether a message may be repeated)
 and must not interpret rcodes. A test may subclass `Exchange` to do something between two messages.
 
-Each UPDATE and query has a socket to itself, so nothing is shared between zones: a server that
-hangs delays its own zones only. All that is remembered is which servers were not heard of lately
-(`silences`), for `primaries` to ask others first, and connections for the next query
-(`connections`). Called by all of `dns` that asks a server.
+Each UPDATE and query has a socket to itself while it is under way, so nothing is shared between
+zones: a server that hangs delays its own zones only. All that is remembered is which servers were
+not heard of lately (`silences`), for `primaries` to ask others first, connections for the next
+query (`connections`), and what waits for its turn (`lanes`). Called by all of `dns`
+that asks a server.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ import logging
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import Final
 
 import dns.message
 import dns.opcode
@@ -42,7 +44,7 @@ from gateway.dns.silences import Silences
 from gateway.dns.transport import NoFile, NotAnswered, NotTaken, NoWay, over_udp
 from gateway.dns.zones import Endpoint
 
-HEARING_SECONDS = 1.0
+HEARING_SECONDS: Final = 1.0
 """How long a server was waited for, at least, that is called silent though a call's time ended."""
 
 _log = structlog.get_logger(__name__)

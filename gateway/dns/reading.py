@@ -28,7 +28,7 @@ import dns.rrset
 from dns.rdataclass import RdataClass
 from dns.rdatatype import RdataType
 
-from gateway.dns.signing import Asked, signed_time
+from gateway.dns.signing import Asked, time_if_proven
 from gateway.dns.zones import TsigKey
 
 _HEADER: Final = struct.Struct("!HHHHHH")
@@ -165,7 +165,7 @@ def _read(asked: Asked, wire: bytes, key: TsigKey | None, now: float) -> Reply |
         return None
     signed_at: int | None = None
     if key is not None and tsig is not None:
-        signed_at = signed_time(asked, wire, tsig.start, tsig.data_start, key, now)
+        signed_at = time_if_proven(asked, wire, tsig.start, tsig.data_start, key, now)
         if signed_at is None:
             return None
     return Reply.plain(asked, flags, signed_at, (answer, authority, additional))

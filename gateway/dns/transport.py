@@ -15,7 +15,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from gateway.dns.zones import Endpoint
 
@@ -24,8 +24,7 @@ _NO_ROUTE = frozenset(
     {errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT}
 )
 
-
-_MOST_BYTES = 65_535
+_MOST_BYTES: Final = 65_535
 
 
 class TransportFault(Exception):

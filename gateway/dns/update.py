@@ -38,10 +38,10 @@ from gateway.dns.rendering import Rendering
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone
 
-UDP_MESSAGE_BYTES = 1200
+UDP_MESSAGE_BYTES: Final = 1200
 """What passes everywhere in one piece, IPv6 tunnels included."""
 
-MESSAGE_BYTES = 65_535
+MESSAGE_BYTES: Final = 65_535
 """What a message may have at all (RFC 7766)."""
 
 _HEADER: Final = struct.Struct("!HHHHHH")
