@@ -195,7 +195,7 @@ def issuances(days: Sequence[DayOfIssuances]) -> Chart:
     return Chart(
         _columns(WIDE, title, summary, bars, _ISSUANCE_KINDS),
         _columns(NARROW, title, summary, bars, _ISSUANCE_KINDS),
-        Table(("Day (UTC)", "First certificates", "Renewals", "Failures"), rows),
+        Table(("Day (UTC)", "First", "Renewals", "Failures"), rows),
     )
 
 
