@@ -6,6 +6,14 @@ from enum import Enum
 from gateway.contract import DnsRecord
 
 
+class PublishedOtherwise(Exception):
+    """The owner's record in the zone is not what was to be withdrawn: `found`, left as it is."""
+
+    def __init__(self, found: "tuple[FoundRecord, ...]") -> None:
+        super().__init__(", ".join(f"{each.type} {each.value}" for each in found))
+        self.found = found
+
+
 class OutcomeKind(Enum):
     """How it ended; FREE and OURS are answers of `inspect` only."""
 

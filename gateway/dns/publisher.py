@@ -28,7 +28,7 @@ from gateway.dns.exchange import Exchange
 from gateway.dns.marker import Markers
 from gateway.dns.names import to_name
 from gateway.dns.observe import Observation, observe
-from gateway.dns.outcome import FoundRecord, Outcome, OutcomeKind
+from gateway.dns.outcome import FoundRecord, Outcome, OutcomeKind, PublishedOtherwise
 from gateway.dns.owner import Owner
 from gateway.dns.plan import (
     Plan,
@@ -39,7 +39,15 @@ from gateway.dns.plan import (
     decide_withdraw,
 )
 from gateway.dns.proof import Ours, find_marks, find_ours, is_marked
-from gateway.dns.records import ADDRESS_TYPES, CNAME, TXT, RRset, found_records, txt_rdata
+from gateway.dns.records import (
+    ADDRESS_TYPES,
+    CNAME,
+    TXT,
+    RRset,
+    address_value,
+    found_records,
+    txt_rdata,
+)
 from gateway.dns.settle import Decide, Settlement, settle
 from gateway.dns.update import Delete, NameFree
 from gateway.dns.zones import Zone, Zones
@@ -97,17 +105,23 @@ class Publisher:
         remembered: DnsRecord | None,
         sought: Sequence[DnsRecord] = (),
         sparing: Owner | None = None,
+        only: Sequence[DnsRecord] | None = None,
         deadline: float,
     ) -> Outcome:
         """Remove the owner's record and marker, and nothing else. May be repeated.
 
         `sparing`: an ownership whose record stays, should the address be proven for both of them.
+        `only`: nothing is removed where the owner has another address there than these.
+
+        Raises: PublishedOtherwise: so it is.
         """
 
         def decide(observed: Observation, refusal: Rcode | None) -> Plan:
             ours = find_ours(observed, owner, self._markers, (remembered, *sought))
             if sparing is not None and find_ours(observed, sparing, self._markers).addresses:
                 ours = Ours()
+            if only is not None:
+                _require_only(observed, ours, only)
             return decide_withdraw(observed, ours, made_up=refusal == Rcode.NXRRSET)
 
         return await self._settled(owner, decide, None, deadline)
@@ -223,6 +237,18 @@ def _came_between(settlement: Settlement, mark: str | None) -> bool:
         and texts is not None
         and txt_rdata(mark) in texts.rdatas
     )
+
+
+def _require_only(observed: Observation, ours: Ours, only: Sequence[DnsRecord]) -> None:
+    """Raises `PublishedOtherwise` where the owner has an address that is none of these."""
+    meant = {(each.type, each.value) for each in only}
+    there = {
+        (rrset.rdtype.name, address_value(rdata))
+        for rrset in ours.addresses
+        for rdata in rrset.rdatas
+    }
+    if not there <= meant:
+        raise PublishedOtherwise(found_records(observed.name, ours.addresses))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from gateway.dns.challenges import challenge_name
 from gateway.dns.errors import ChallengeUnavailable
 from gateway.dns.outcome import Outcome, OutcomeKind
 from gateway.holdings import deeds
+from gateway.holdings.as_seen import demand_as_seen
 from gateway.holdings.hold import (
     HeldByAnother,
     Hold,
@@ -156,26 +157,35 @@ class Certificates:
 
     async def release(self, owner: Owner) -> ReleaseResponse:
         """Give up the certificate, its key and any issuance under way; repeatable."""
+        given_up = await self.give_up(owner)
+        return ReleaseResponse(status="unchanged" if given_up is None else "released")
+
+    async def give_up(self, owner: Owner, as_seen: str | None = None) -> Document | None:
+        """The same; answers what was held until then, None where there was nothing to give up.
+
+        Raises:
+            HostnameChanged: what is held has another mark than `as_seen`.
+        """
         holder = Holder(owner.client_id, owner.app_id)
         now_ms = self._now_ms()
-        released = had_certificate = had_issuance = False
+        before: Document | None = None
 
         def decide(document: Document) -> Change | None:
-            nonlocal released, had_certificate, had_issuance
+            nonlocal before
+            demand_as_seen(document, as_seen)
             held = document.certificate is not None or document.issuance is not None
-            released = document.holder == holder and held
-            had_certificate = document.certificate is not None
-            had_issuance = document.issuance is not None
-            return without_certificate(document, now_ms) if released else None
+            before = document if document.holder == holder and held else None
+            return None if before is None else without_certificate(document, now_ms)
 
         after = await self._documents.change(owner.hostname, decide)
-        if released:
-            if had_issuance:
-                measures.issuance_ended(measures.UNKNOWN, "released")
-            self._trail.note(deeds.of_release(owner, had_certificate=had_certificate))
-            await self._holds.forget(after, holder)
-            self._wake(owner.hostname, owner.client_id)
-        return ReleaseResponse(status="released" if released else "unchanged")
+        if before is None:
+            return None
+        if before.issuance is not None:
+            measures.issuance_ended(measures.UNKNOWN, "released")
+        self._trail.note(deeds.of_release(owner, had_certificate=before.certificate is not None))
+        await self._holds.forget(after, holder)
+        self._wake(owner.hostname, owner.client_id)
+        return before
 
     def _again(self, owner: Owner, holder: Holder, document: Document) -> HandedOut | None:
         """What was handed out before, of the very same document: as nearly every call."""

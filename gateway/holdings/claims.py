@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.contract.names import Hostname
 from gateway.holdings import deeds
+from gateway.holdings.as_seen import HostnameChanged, demand_as_seen
+from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.moments import is_epoch_ms
 from gateway.store import keys
 from gateway.store.documents import READ_AT_ONCE, Change, Document, Unreadable
@@ -59,16 +61,20 @@ class Claims:
         self._documents = documents
         self._now_ms = now_ms
 
-    async def add(self, hostname: Hostname, note: str = "") -> Claim:
+    async def add(self, hostname: Hostname, note: str = "", as_seen: str | None = None) -> Claim:
         """Claim a hostname, or keep its claim with this note; repeatable.
+
+        The gateway's own hostname may be claimed: that keeps clients away should it give it up.
 
         Raises:
             ClaimRefused: an ownership holds the hostname.
+            HostnameChanged: what is held has another mark than `as_seen`.
             Unreadable: what Redis has of the hostname; nothing was changed.
         """
 
         def decide(document: Document) -> Change:
-            if document.holder is not None:
+            demand_as_seen(document, as_seen)
+            if document.holder not in {None, THE_GATEWAY}:
                 raise ClaimRefused(f"{hostname} is held by a client; release it first")
             present = claim_of(document)
             since_ms = self._now_ms() if present is None else present.since_ms
@@ -83,16 +89,24 @@ class Claims:
             self._trail.note(deeds.of_refused_claim(hostname))
             await self._unlist(hostname)
             raise
+        except HostnameChanged:
+            await self._unlist(hostname)
+            raise
         self._trail.note(deeds.of_claim(hostname, note))
         await self._store.add_to_set(keys.CLAIMS_KEY, hostname)
         return Claim(hostname, (document.claim or {})["sinceMs"], note)
 
-    async def remove(self, hostname: Hostname) -> bool:
-        """Take a claim back; False when there was none."""
+    async def remove(self, hostname: Hostname, as_seen: str | None = None) -> bool:
+        """Take a claim back; False when there was none.
+
+        Raises:
+            HostnameChanged: what is held has another mark than `as_seen`.
+        """
         had_claim, note = False, ""
 
         def decide(document: Document) -> Change | None:
             nonlocal had_claim, note
+            demand_as_seen(document, as_seen)
             had_claim = document.claim is not None
             note = str((document.claim or {}).get("note", ""))
             return Change({"claim": None}) if had_claim else None

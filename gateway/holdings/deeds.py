@@ -47,7 +47,7 @@ def of_sync(
     detail = None
     if outcome is not None and has_seen:
         before = ", ".join(f"{each.type} {each.value} {each.ttl}" for each in outcome.removed)
-        detail = remains_of(outcome, is_known=known is not None)
+        detail = remains_of(outcome, known)
     if answer.conflicting_records:
         found = ", ".join(f"{each.type} {each.value}" for each in answer.conflicting_records)
         detail = f"in the way: {found}"

@@ -3,7 +3,8 @@
 The same for the command line and the page. Each does what a client's own call would, or makes an
 issuance due; each is told in the audit trail as whoever acts in the context, refused ones too.
 Whose a hostname is, is said by whoever asks: what another has come to hold meanwhile is not
-touched. Must not: print, or know a terminal or a browser.
+touched. Who has seen more than that gives its mark (`as_seen`), and nothing else is touched then.
+Must not: print, or know a terminal or a browser.
 
 Built by `gateway.interventions`.
 """
@@ -11,6 +12,7 @@ Built by `gateway.interventions`.
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -26,7 +28,9 @@ from gateway.certificates.retrying import (
     retry,
     standing,
 )
+from gateway.dns.outcome import PublishedOtherwise
 from gateway.holdings import deeds
+from gateway.holdings.as_seen import HostnameChanged, demand_as_seen
 from gateway.holdings.claims import ClaimRefused
 from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.holdings.records import require_readable
@@ -34,7 +38,7 @@ from gateway.store.deeds import Action
 from gateway.store.documents import Holder
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from gateway.certificates.authorities import Authorities
     from gateway.certificates.ledger import Held
@@ -61,6 +65,10 @@ class RenewalNotDue(DeedRefused):
     """There is a certificate at rest, and nobody has said that it is to be renewed already."""
 
 
+class DeedOutrun(DeedRefused):
+    """What is held is not what was seen (`holdings.as_seen`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
     """What has come of a retry so far, at `now_ms`. `worker` has it in its hands now."""
@@ -74,11 +82,15 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """`is_released`: there was something to release. `keeps_record`: its record is there still."""
+    """`is_released`: there was something to release. `keeps_record`: its record is there still.
+
+    `had_certificate`: it was one that was released, and not only an issuance.
+    """
 
     owner: Owner
     is_released: bool
     keeps_record: bool
+    had_certificate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +116,9 @@ class Withdrawn:
 
 class OperatorDeeds:
     """Every method raises `StoreUnavailable`, `Contended` and `Unreadable`.
+
+    `as_seen` is the mark of what was seen of the hostname (`holdings.as_seen.mark_of`), compared in
+    the step that changes it; None stands for whatever is there. `DeedOutrun` says that it differs.
 
     `may_renew` says whether a holder may have a new order, `wake` tells this process's worker, if
     it has one, of a client's hostname with new work.
@@ -134,7 +149,9 @@ class OperatorDeeds:
         self._now_ms = now_ms
         self._trail = trail
 
-    async def retry(self, hostname: Hostname, *, renews: bool = False) -> Retried:
+    async def retry(
+        self, hostname: Hostname, *, renews: bool = False, as_seen: str | None = None
+    ) -> Retried:
         """Have an issuance that waits or failed, or a renewal that is due, tried now; repeatable.
 
         `renews`: a certificate at rest is renewed though its time has not come. Returns when it is
@@ -161,12 +178,14 @@ class OperatorDeeds:
 
         def decide(document: Document) -> Change:
             require_readable(document)
+            demand_as_seen(document, as_seen)
             change, retried = retry(document, asked)
             done[:] = [retried]
             return change
 
         try:
-            await self._documents.change(hostname, decide)
+            with self._outrun(Action.CERTIFICATE_RETRY, hostname):
+                await self._documents.change(hostname, decide)
         except RetryRefused as refused:
             kind = RenewalNotDue if isinstance(refused, NotDue) else DeedRefused
             self._refuse(Action.CERTIFICATE_RETRY, hostname, str(refused), kind)
@@ -189,7 +208,7 @@ class OperatorDeeds:
                 return seen
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def release(self, owner: Owner) -> Released:
+    async def release(self, owner: Owner, as_seen: str | None = None) -> Released:
         """Give up an ownership's certificate, its key and any issuance, as its client does.
 
         Repeatable.
@@ -198,38 +217,49 @@ class OperatorDeeds:
             DeedRefused: another ownership holds the hostname, or the gateway itself.
         """
         document = await self._held(owner, Action.CERTIFICATE_RELEASE)
-        answer = await self._certificates.release(owner)
-        return Released(owner, answer.status == "released", document.record is not None)
+        with self._outrun(Action.CERTIFICATE_RELEASE, owner.hostname):
+            before = await self._certificates.give_up(owner, as_seen)
+        if before is None:
+            return Released(owner, is_released=False, keeps_record=document.record is not None)
+        had_certificate = before.certificate is not None
+        return Released(owner, True, before.record is not None, had_certificate)
 
-    async def withdraw(self, owner: Owner) -> Withdrawn:
+    async def withdraw(self, owner: Owner, as_seen: str | None = None) -> Withdrawn:
         """Withdraw an ownership's record, as its client does; repeatable.
 
         Where nobody holds the hostname, the zone is asked all the same: it may carry the
         ownership's record though Redis knows of none.
 
         Raises:
-            DeedRefused: another ownership holds the hostname, or the gateway itself.
+            DeedRefused: another ownership holds the hostname, or the gateway itself; or the zone
+                has another record of the ownership than was seen.
             Overloaded: this process can't ask the zone.
         """
         document = await self._held(owner, Action.RECORD_SYNC)
-        done = await self._records.withdrawal(owner)
+        try:
+            with self._outrun(Action.RECORD_SYNC, owner.hostname):
+                done = await self._records.withdrawal(owner, as_seen)
+        except PublishedOtherwise as found:
+            self._refuse(Action.RECORD_SYNC, owner.hostname, otherwise_words(owner, found))
         keeps = document.certificate is not None or document.issuance is not None
         return Withdrawn(owner, done.answer, keeps, done.known, done.outcome.removed, done.remains)
 
-    async def claim(self, hostname: Hostname, note: str = "") -> Claim:
+    async def claim(self, hostname: Hostname, note: str = "", as_seen: str | None = None) -> Claim:
         """Hold a hostname against every client, or change the claim's note; repeatable.
 
         Raises:
             DeedRefused: a client holds the hostname.
         """
         try:
-            return await self._claims.add(hostname, note)
+            with self._outrun(Action.CLAIM_ADD, hostname):
+                return await self._claims.add(hostname, note, as_seen)
         except ClaimRefused as refused:
             raise DeedRefused(f"{refused}.") from None
 
-    async def unclaim(self, hostname: Hostname) -> bool:
+    async def unclaim(self, hostname: Hostname, as_seen: str | None = None) -> bool:
         """Take a claim back; False when there was none."""
-        return await self._claims.remove(hostname)
+        with self._outrun(Action.CLAIM_REMOVE, hostname):
+            return await self._claims.remove(hostname, as_seen)
 
     async def _held(self, owner: Owner, action: Action) -> Document:
         """The document, which nobody holds but the ownership. Who holds it later is seen later."""
@@ -245,6 +275,14 @@ class OperatorDeeds:
             each.directory_url: await each.ledger.holds_on(hostname) for each in self._authorities
         }
         return {url: held for url, held in found.items() if held is not None}
+
+    @contextmanager
+    def _outrun(self, action: Action, hostname: Hostname) -> Iterator[None]:
+        """What is refused in here since it has changed is told as any refusal is."""
+        try:
+            yield
+        except HostnameChanged as changed:
+            self._refuse(action, hostname, f"{changed}.", DeedOutrun)
 
     def _refuse(
         self,
@@ -270,6 +308,16 @@ def why_not(document: Document, owner: Owner) -> str | None:
     return (
         f"{document.hostname} is held by {holder.client_id} for {holder.app_id}, not by"
         f" {owner.client_id} for {owner.app_id}."
+    )
+
+
+def otherwise_words(owner: Owner, found: PublishedOtherwise) -> str:
+    """Why nothing was withdrawn: the zone has another record than was seen. Pure."""
+    hostname, whose = owner.hostname, f"{owner.client_id} for {owner.app_id}"
+    return (
+        f"{hostname} has {found} of {whose} in the zone by now, which was not what was to be"
+        " withdrawn, and it stays. Once its client is done, look again; `gateway holdings withdraw"
+        f" {hostname} --from {owner.client_id}:{owner.app_id}` takes out whatever of it is there."
     )
 
 

@@ -9,6 +9,7 @@ foreign. Called by `access`; knows no token and no policy but the hostname's.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway.certificates.agenda import certificate_of, debts_of, issuance_of
@@ -20,12 +21,19 @@ from gateway.contract import (
 )
 from gateway.dns.outcome import Outcome, OutcomeKind
 from gateway.holdings import deeds
+from gateway.holdings.as_seen import demand_as_seen
 from gateway.holdings.claims import claim_of
 from gateway.holdings.conflicts_met import ConflictsMet
 from gateway.holdings.hold import HeldByAnother, given_up, hold_for, is_established, owner_of
 from gateway.holdings.orphans import is_intent
 from gateway.holdings.quotas import Kind
-from gateway.holdings.record_answers import PUBLISHED, Withdrawal, answer_of, demand_means
+from gateway.holdings.record_answers import (
+    PUBLISHED,
+    Withdrawal,
+    answer_of,
+    came_to_nothing,
+    demand_means,
+)
 from gateway.moments import is_epoch_ms
 from gateway.store.documents import Change, Contended, Document, Holder, Unreadable
 from gateway.store.trail import NO_TRAIL
@@ -89,25 +97,27 @@ class Records:
             Unauthorized: the client was removed meanwhile; nothing of the call is left.
         """
         deadline = _deadline()
-        is_published = False
+        published: SyncDnsRecordResponse | None = None
         for _ in range(ROUNDS):
             try:
-                answer = await self._publish_once(owner, wanted, deadline)
+                answer, is_kept = await self._publish_once(owner, wanted, deadline)
             except HeldByAnother as fault:
-                if isinstance(fault, _Overtaken) and not is_published:
+                if isinstance(fault, _Overtaken) and published is None:
                     continue
                 # What an earlier round has published is nobody's any more.
-                if is_published:
+                if published is not None:
                     await self._take_out(owner, wanted, deadline)
                 return await self._held_against(owner, wanted)
             except (Unauthorized, Overloaded) as refusal:
                 # Removed meanwhile, or without room: what an earlier round has published goes too.
-                if is_published or isinstance(refusal, Unauthorized):
+                if published is not None or isinstance(refusal, Unauthorized):
                     await self._take_out(owner, wanted, deadline)
                 raise
-            if answer is not None:
+            if published is not None and answer.status == "managed-unchanged":
+                answer = published  # by an earlier round of this call
+            if is_kept:
                 return answer
-            is_published = True
+            published = answer
         raise Contended(f"{owner.hostname} is being published and withdrawn at once")
 
     async def withdraw(self, owner: Owner) -> SyncDnsRecordResponse:
@@ -119,25 +129,43 @@ class Records:
         """
         return (await self.withdrawal(owner)).answer
 
-    async def withdrawal(self, owner: Owner) -> Withdrawal:
-        """The same, with what became of the zone; raises as `withdraw`."""
+    async def withdrawal(self, owner: Owner, as_seen: str | None = None) -> Withdrawal:
+        """The same, with what became of the zone; raises as `withdraw`.
+
+        `as_seen`: the mark of the document whose record goes, and no other, neither in Redis nor in
+        the zone. What the client publishes meanwhile stays, and is told.
+
+        Raises:
+            HostnameChanged: the document has another mark; nothing was done.
+            PublishedOtherwise: the zone has another record of the ownership, and still has it.
+        """
         holder = Holder(owner.client_id, owner.app_id)
         deadline = _deadline()
+        so_far: Withdrawal | None = None
         for _ in range(ROUNDS):
             document = await self._documents.read(owner.hostname)
+            demand_as_seen(document, as_seen)
             if hold_for(document, holder).is_conflict:
                 return await self._withdraw_unheld(owner, document)
+            remembered, sought = remembered_record(document), sought_records(document)
             outcome = await self._publisher.withdraw(
                 owner,
-                remembered=remembered_record(document),
-                sought=sought_records(document),
+                remembered=remembered,
+                sought=sought,
+                only=None if as_seen is None or remembered is None else (remembered, *sought),
                 deadline=deadline,
             )
             known = _published(document)
-            answer = self._told(owner, outcome, None, known)
+            done = Withdrawal(answer_of(owner.hostname, outcome), outcome, known)
+            if so_far is None or not done.is_idle:
+                self._told(owner, outcome, None, known)
             demand_means(outcome)
+            so_far = done if so_far is None else so_far.then(done)
             if outcome.kind is not OutcomeKind.DELETED or await self._forget(document, holder):
-                return Withdrawal(answer, outcome, known)
+                return so_far
+            if as_seen is not None:
+                now = await self._documents.read(owner.hostname)
+                return replace(so_far, since=remembered_record(now))
         raise Contended(f"{owner.hostname} is being published and withdrawn at once")
 
     async def _withdraw_unheld(self, owner: Owner, document: Document) -> Withdrawal:
@@ -158,8 +186,8 @@ class Records:
 
     async def _publish_once(
         self, owner: Owner, wanted: DnsRecord, deadline: float
-    ) -> SyncDnsRecordResponse | None:
-        """One round; None when the record was withdrawn again before it could be remembered.
+    ) -> tuple[SyncDnsRecordResponse, bool]:
+        """One round; not so when the record was withdrawn again before it could be remembered.
 
         Raises:
             HeldByAnother, Unauthorized: the hostname could not be taken.
@@ -188,13 +216,13 @@ class Records:
         answer = self._told(owner, outcome, wanted, _published(document))
         if outcome.kind in PUBLISHED:
             if not await self._remember(latest, holder, outcome, edition):
-                return None
+                return answer, False
         elif outcome.unknown:
             await self._note(owner.hostname, holder, wanted)
-        elif _came_to_nothing(outcome, intended=intended):
+        elif came_to_nothing(outcome, intended=intended):
             await self._take_back(owner.hostname, holder, edition if intended else None)
         demand_means(outcome)
-        return answer
+        return answer, True
 
     async def _take_out(self, owner: Owner, record: DnsRecord, deadline: float) -> None:
         outcome = await self._publisher.withdraw(owner, remembered=record, deadline=deadline)
@@ -244,9 +272,8 @@ class Records:
         up has taken the record out of the zone as well.
         """
         record = outcome.record
-        if record is None or (
-            outcome.kind is OutcomeKind.UNCHANGED and _is_known(document, record)
-        ):
+        is_unchanged = outcome.kind is OutcomeKind.UNCHANGED
+        if record is None or (is_unchanged and _published(document) == record):
             return True
         is_mine = False
 
@@ -312,26 +339,9 @@ _NOTHING_TO_WITHDRAW: Final = Outcome(
 )
 
 
-def _came_to_nothing(outcome: Outcome, *, intended: bool) -> bool:
-    """Whether an intent may be given up: nothing of it is, or will be, in the zone.
-
-    So it is of the call's own, its outcome being known. Of an earlier call's intent (a crash, a
-    lost reply) only the zone can tell: a conflict without any marker at the name. A marker may be
-    this ownership's, beside an address edited since, and the remembered record is what proves it
-    when it is withdrawn.
-    """
-    if intended:
-        return True
-    return outcome.kind is OutcomeKind.CONFLICT and not outcome.marked
-
-
 def kept_record(record: DnsRecord, edition: str, *, published: bool) -> dict[str, object]:
     """What a document remembers of a record, in the shape that `remembered_record` reads."""
     return {**record.to_wire(), "published": published, "edition": edition}
-
-
-def _is_known(document: Document, record: DnsRecord) -> bool:
-    return _published(document) == record
 
 
 def _published(document: Document) -> DnsRecord | None:

@@ -54,6 +54,11 @@ def released_words(done: Released) -> str:
             f"{owner.client_id} has no certificate for {owner.app_id} at {owner.hostname}, nor is"
             f" one under way: nothing was released.{stays}"
         )
+    if not done.had_certificate:
+        return (
+            f"The issuance of {whose_words(owner)} at {owner.hostname} is given up; there was no"
+            f" certificate yet.{stays}"
+        )
     return f"The certificate of {whose_words(owner)} at {owner.hostname} is released.{stays}"
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from gateway.certificates.retrying import Standing
 from gateway.contract.hostnames import hostname_fault
 from gateway.contract.names import Hostname
-from gateway.holdings.operator_deeds import DeedRefused
+from gateway.holdings.as_seen import mark_of
+from gateway.holdings.operator_deeds import DeedOutrun, DeedRefused
 from gateway.holdings.records import remembered_record, require_readable
 from gateway.http.page.agreement import left_by_withdrawal
 from gateway.http.page.confirmations import TEMPLATE
@@ -89,33 +90,37 @@ class HostnameActions:
         try:
             done = await self._do(act, document, note)
         except DeedRefused as refused:
-            return asked.refused(str(refused))
+            asked = proposal(act, await self._document(visit), visit.now_ms)
+            is_outrun = isinstance(refused, DeedOutrun)
+            return asked.outrun() if is_outrun else asked.refused(str(refused))
         return Redirect(path_to("hostnames", document.hostname), done)
 
     async def _do(self, act: Act, document: Document, note: str) -> str:
-        """Do it, and say what came of it."""
-        deeds, hostname = self._parts.deeds, document.hostname
+        """Do it to what was seen, and say what came of it."""
+        deeds, hostname, seen = self._parts.deeds, document.hostname, mark_of(document)
         if act in {Act.RETRY, Act.RENEW}:
-            return await self._retry(hostname, renews=act is Act.RENEW)
+            return await self._retry(hostname, seen, renews=act is Act.RENEW)
         if act is Act.RELEASE:
-            return released_words(await deeds.release(_owner(document)))
+            return released_words(await deeds.release(_owner(document), seen))
         if act is Act.WITHDRAW:
-            done = await deeds.withdraw(_owner(document))
+            done = await deeds.withdraw(_owner(document), seen)
             if not done.is_done:
                 raise DeedRefused(withdrawn_words(done))
             return withdrawn_words(done)
         if act is Act.CLAIM:
-            await deeds.claim(hostname, note)
+            await deeds.claim(hostname, note, seen)
+            if document.claim is not None:
+                return f"The note of the claim on {hostname} is changed."
             return f"{hostname} is claimed."
-        if not await deeds.unclaim(hostname):
+        if not await deeds.unclaim(hostname, seen):
             raise DeedRefused(f"There is no claim on {hostname}.")
         return f"{hostname} is no longer claimed."
 
-    async def _retry(self, hostname: Hostname, *, renews: bool) -> str:
-        retried = await self._parts.deeds.retry(hostname, renews=renews)
-        seen = await self._parts.deeds.watch(retried, WATCHED_SECONDS)
-        is_over = seen.standing.is_refusal or seen.standing is Standing.ISSUED
-        return watched_words(retried, seen) if is_over else retried_words(retried)
+    async def _retry(self, hostname: Hostname, seen: str, *, renews: bool) -> str:
+        retried = await self._parts.deeds.retry(hostname, renews=renews, as_seen=seen)
+        watched = await self._parts.deeds.watch(retried, WATCHED_SECONDS)
+        is_over = watched.standing.is_refusal or watched.standing is Standing.ISSUED
+        return watched_words(retried, watched) if is_over else retried_words(retried)
 
     async def _document(self, visit: Visit) -> Document:
         """What is there now; raises `Unreadable` where no action could be told in words."""

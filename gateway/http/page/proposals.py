@@ -6,8 +6,6 @@ told beforehand to be refused has no form. Called by `hostname_actions`.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -16,6 +14,7 @@ from gateway.certificates.agenda import certificate_of, issuance_of
 from gateway.certificates.retrying import due_from_ms
 from gateway.certificates.states import State
 from gateway.dns.owner import Owner
+from gateway.holdings.as_seen import mark_of
 from gateway.holdings.operator_deeds import why_not
 from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.holdings.records import remembered_record
@@ -50,12 +49,14 @@ def proposal(act: Act, document: Document, now_ms: int) -> Confirmation:
     words = _WORDS[act]
     if act is Act.CLAIM and document.claim is not None:
         words = _NOTE_WORDS
+    if act is Act.RELEASE and document.certificate is None:
+        words = _ISSUANCE_WORDS
     return Confirmation(
         title=words.title.format(document.hostname),
         button=words.button,
         would=_would(act, document),
         facts=facts_of(document),
-        seen=seen_of(document),
+        seen=mark_of(document),
         back=path_to("hostnames", document.hostname),
         refusal=_refusal(act, document, now_ms),
         fields=(_note_field(document),) if act is Act.CLAIM else (),
@@ -69,20 +70,6 @@ def owner_in(document: Document) -> Owner | None:
     if holder is None:
         return None
     return Owner(holder.client_id, holder.app_id, document.hostname)
-
-
-def seen_of(document: Document) -> str:
-    """A mark of what is held at a hostname, whatever state its issuance is in."""
-    holder, record = document.holder, remembered_record(document)
-    certificate, issuance = certificate_of(document), issuance_of(document)
-    told = [
-        None if holder is None else [holder.client_id, holder.app_id],
-        None if record is None else [record.type, record.value],
-        None if certificate is None else certificate.issuance_id,
-        None if issuance is None else issuance.issuance_id,
-        document.claim,
-    ]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def facts_of(document: Document) -> tuple[tuple[str, str], ...]:
@@ -119,6 +106,8 @@ _WORDS: Final = {
     Act.CLAIM: _Words("Claim {}", "Claim the hostname"),
     Act.UNCLAIM: _Words("Take the claim on {} back", "Take the claim back"),
 }
+
+_ISSUANCE_WORDS: Final = _Words("Give up the issuance for {}", "Give up the issuance")
 
 _NOTE_WORDS: Final = _Words("Change the note of the claim on {}", "Change the note")
 
@@ -170,7 +159,8 @@ def _would_release(document: Document) -> tuple[str, ...]:
             f" {time_words(certificate.valid_until_ms)}."
         )
     if issuance is not None:
-        told.append("The issuance under way ends, and its challenge is taken out of the zone.")
+        under_way = "" if issuance.state in {State.WAITING, State.FAILED} else " under way"
+        told.append(f"The issuance{under_way} ends; a challenge of it is taken out of the zone.")
     told.append("The client can ask for a certificate again, which is a new order.")
     told.append(_stays(document, "record"))
     return tuple(told)
@@ -202,7 +192,8 @@ def _stays(document: Document, what: str) -> str:
 def _refusal(act: Act, document: Document, now_ms: int) -> str | None:
     name, owner = document.hostname, owner_in(document)
     if act is Act.CLAIM:
-        return None if owner is None else f"{name} is held by a client; release it first."
+        is_clients = document.holder not in {None, THE_GATEWAY}
+        return f"{name} is held by a client; release it first." if is_clients else None
     if act is Act.UNCLAIM:
         return None if document.claim is not None else f"There is no claim on {name}."
     if owner is None:

@@ -148,6 +148,10 @@ class Site:
         await rival.make_client()
         return rival
 
+    def twin(self) -> "Site":
+        """The same ownership at another process."""
+        return Site(self.store, self._bind, self._label)
+
     async def make_client(self) -> None:
         spec = ClientSpec(
             client_id=self.owner.client_id,

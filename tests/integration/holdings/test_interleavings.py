@@ -138,3 +138,11 @@ async def test_record_published_after_its_hostname_was_lost_is_taken_out_again(
     assert await site.publish(ONE) == "record-conflict"
     assert await site.in_zone() == set()
     assert (await site.documents.read(site.owner.hostname)).holder == rival.holder
+
+
+async def test_record_that_a_withdrawal_has_overtaken_is_told_as_published(site: Site) -> None:
+    """Not as one that was there: the call itself has put it there, in its first round."""
+    await site.publish(ONE)
+    site.exchange.before_update.set(site.withdraw)
+    assert await site.publish(TWO) == "managed-created"
+    await site.assert_agreed(held=True)

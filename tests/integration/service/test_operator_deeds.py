@@ -11,18 +11,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pytest
+from dns.message import Message
 
 from gateway.certificates.agenda import issuance_of
 from gateway.certificates.retrying import Begun, Standing
 from gateway.certificates.states import Reason, State
 from gateway.config import load_settings
 from gateway.contract.names import AppId, ClientId, Hostname
+from gateway.dns.exchange import Over
 from gateway.dns.owner import Owner
+from gateway.dns.replies import Peer
+from gateway.dns.update import Update
+from gateway.holdings.as_seen import mark_of
 from gateway.holdings.claims import Claim
-from gateway.holdings.operator_deeds import DeedRefused, OperatorDeeds
+from gateway.holdings.operator_deeds import DeedOutrun, DeedRefused, OperatorDeeds
 from gateway.interventions import build_deeds
 from gateway.store.deeds import Actor, Role, acting_as
 from gateway.store.documents import Change, Document
+from gateway.views.deed_words import withdrawn_words
 from gateway.wiring import Gateway, open_gateway
 from tests.integration.dns.hand import Hand
 from tests.integration.service.calling import Ownership, World
@@ -34,6 +40,7 @@ from tests.lab.process import read_until
 
 LIMIT_SECONDS = 30.0
 ADDRESS = "198.51.100.5"
+MOVED = "198.51.100.6"
 PAGE = Actor(Role.ADMIN, remote="192.0.2.7")
 
 
@@ -173,6 +180,80 @@ async def test_deeds_are_told_as_whoever_acts(serving: Serving) -> None:
         ("record-sync", "record-conflict"),
     )
     assert {(each["who"], each["remote"]) for each in entries[:5]} == {("admin", "192.0.2.7")}
+
+
+async def test_what_has_changed_since_it_was_seen_is_refused_and_told(serving: Serving) -> None:
+    mine = serving.world.ownership()
+    hostname, owner = Hostname(mine.hostname), owner_of(mine)
+    seen = mark_of(await serving.gateway.documents.read(hostname))
+    mine.publish(ADDRESS)
+    for deed in (
+        serving.deeds.withdraw(owner, seen),
+        serving.deeds.release(owner, seen),
+        serving.deeds.claim(hostname, "mine", seen),
+        serving.deeds.unclaim(hostname, seen),
+    ):
+        with pytest.raises(DeedOutrun):
+            await deed
+    assert mine.publish(ADDRESS)["status"] == "managed-unchanged"
+    entries = await asyncio.to_thread(
+        told_of,
+        serving.lab,
+        hostname,
+        ("record-sync", "managed-created"),
+        ("record-sync", "refused"),
+        ("certificate-release", "refused"),
+        ("claim-add", "refused"),
+        ("claim-remove", "refused"),
+    )
+    assert all("has changed since it was looked at" in each["detail"] for each in entries[1:])
+
+
+async def test_retry_is_refused_for_another_issuance_than_was_seen(serving: Serving) -> None:
+    mine = serving.world.ownership()
+    hostname = await serving.failed(mine)
+    seen = mark_of(await serving.gateway.documents.read(hostname))
+    mine.release()
+    assert await serving.failed(mine) == hostname
+    before = await serving.gateway.documents.read(hostname)
+    with pytest.raises(DeedOutrun):
+        await serving.deeds.retry(hostname, as_seen=seen)
+    assert await serving.gateway.documents.read(hostname) == before
+    assert (await serving.deeds.retry(hostname, as_seen=mark_of(before))).hostname == hostname
+
+
+async def test_withdrawal_beside_a_sync_has_one_entry_that_says_what_went(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client moves within the moment that the zone takes: chosen here, it is any of them."""
+    mine, exchange = serving.world.ownership(), serving.gateway.exchange
+    mine.publish(ADDRESS)
+    owner, hostname = owner_of(mine), Hostname(mine.hostname)
+    seen = mark_of(await serving.gateway.documents.read(hostname))
+    ask, moved = exchange.ask, list[object]()
+
+    async def ask_and_move(peer: Peer, request: Message, *, over: Over, deadline: float) -> Message:
+        reply = await ask(peer, request, over=over, deadline=deadline)
+        if isinstance(request, Update) and request.changes and not moved:
+            moved.append(await asyncio.to_thread(mine.publish, MOVED))
+        return reply
+
+    monkeypatch.setattr(exchange, "ask", ask_and_move)
+    done = await serving.deeds.withdraw(owner, seen)
+    assert withdrawn_words(done) == (
+        f"{hostname}: A {ADDRESS} of {owner.client_id} for relay is taken out of the zone. Its"
+        f" client published at the same moment: A {MOVED} is its record now."
+    )
+    entries = await asyncio.to_thread(
+        told_of,
+        serving.lab,
+        hostname,
+        ("record-sync", "managed-created"),
+        ("record-sync", "managed-deleted"),
+        ("record-sync", "managed-created"),
+    )
+    assert [each.get("before") for each in entries] == [None, f"A {ADDRESS} 300", None]
+    assert mine.publish(MOVED)["status"] == "managed-unchanged"
 
 
 async def test_release_wakes_the_worker_to_clean_up(serving: Serving) -> None:

@@ -77,11 +77,19 @@ def test_what_is_not_settled_is_told() -> None:
 
 
 def test_release_tells_what_stays() -> None:
-    assert words.released_words(Released(OWNER, is_released=True, keeps_record=True)) == (
+    done = Released(OWNER, is_released=True, keeps_record=True, had_certificate=True)
+    assert words.released_words(done) == (
         "The certificate of relay for app at a.example is released. Its record stays in the zone."
     )
     assert words.released_words(Released(OWNER, is_released=False, keeps_record=False)) == (
         "relay has no certificate for app at a.example, nor is one under way: nothing was released."
+    )
+
+
+def test_release_of_an_issuance_does_not_tell_of_a_certificate() -> None:
+    done = Released(OWNER, is_released=True, keeps_record=False, had_certificate=False)
+    assert words.released_words(done) == (
+        "The issuance of relay for app at a.example is given up; there was no certificate yet."
     )
 
 

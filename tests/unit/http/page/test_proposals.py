@@ -9,9 +9,10 @@ import pytest
 
 from gateway.certificates.states import Issuance, Reason, State, StoredCertificate
 from gateway.contract.names import AppId, ClientId, Hostname
+from gateway.holdings.as_seen import mark_of
 from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.http.page.fields import Fields
-from gateway.http.page.proposals import Act, proposal, seen_of
+from gateway.http.page.proposals import Act, proposal
 from gateway.store.documents import Document, Holder
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def asked(act: Act, document: Document) -> Confirmation:
         (Act.WITHDRAW, RECORD_ONLY),
         (Act.CLAIM, FREE),
         (Act.CLAIM, CLAIMED),
+        (Act.CLAIM, OWN),
         (Act.UNCLAIM, CLAIMED),
     ],
 )
@@ -111,6 +113,14 @@ def test_what_cannot_be_done_says_why_and_has_no_form(
     found = asked(act, document)
     assert why in (found.refusal or "")
     assert found.shown().status == 409
+
+
+def test_release_of_an_issuance_is_not_called_that_of_a_certificate() -> None:
+    found = asked(Act.RELEASE, FAILED)
+    assert (found.title, found.button) == (
+        "Give up the issuance for www.example.com",
+        "Give up the issuance",
+    )
 
 
 def test_renewal_that_is_due_can_be_tried_now() -> None:
@@ -174,11 +184,11 @@ def test_form_for_what_is_there_no_more_is_not_carried_out(changed: Document) ->
 
 def test_mark_is_the_same_while_a_worker_goes_on() -> None:
     on = {**issuance(State.PROPAGATED), "due_at_ms": NOW_MS + HOUR_MS}
-    assert seen_of(replace(UNDER_WAY, version="2", issuance=on)) == seen_of(UNDER_WAY)
+    assert mark_of(replace(UNDER_WAY, version="2", issuance=on)) == mark_of(UNDER_WAY)
     renewed = {**CERTIFICATE, "renew_at_ms": NOW_MS + HOUR_MS}
-    assert seen_of(replace(HELD, certificate=renewed)) == seen_of(HELD)
+    assert mark_of(replace(HELD, certificate=renewed)) == mark_of(HELD)
     repeated = {**RECORD, "ttl": 60, "edition": "another"}
-    assert seen_of(replace(HELD, record=repeated)) == seen_of(HELD)
+    assert mark_of(replace(HELD, record=repeated)) == mark_of(HELD)
 
 
 def test_form_without_a_mark_is_not_carried_out() -> None:
