@@ -84,10 +84,10 @@ class RRsetSeen:
 class ServerAnswer:
     """What one server answered at one address (`host:port`; None: its name has none).
 
-    `rcode` is that of its answers, None where there was none; `fault` why there was none, or what
-    else is wrong, in one sentence. `agrees`: whether it serves the address that Redis has as
-    published, and no other of its type, with authority; None where none is published, or it has
-    not told. `is_silent`: it did not, though it could be asked.
+    `rcode` is that of its answers, None where there was none; `fault` why there was none, or to
+    which question, or what else is wrong, in words. `agrees`: whether it serves the address that
+    Redis has as published, and no other of its type, with authority; None where none is published,
+    or it has not told. `is_silent`: it did not, though it could be asked.
     """
 
     label: str
@@ -98,6 +98,11 @@ class ServerAnswer:
     rrsets: tuple[RRsetSeen, ...] = ()
     agrees: bool | None = None
     is_silent: bool = False
+
+    @property
+    def is_faulty(self) -> bool:
+        """Whether it has answered, and its answers tell nothing, or not all: `fault` says why."""
+        return self.rcode is not None and self.fault is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,12 +229,15 @@ class AnswersNow:
             return ServerAnswer(label, role, str(address), fault=NO_TIME, is_silent=True)
         replies = [each for each in told if not isinstance(each, DnsFault)]
         faults = [each for each in told if isinstance(each, DnsFault)]
+        fault = _wrong(replies, sought.zone)
+        if faults:
+            fault = _unanswered_words(told) if replies else faults[0].detail
         return ServerAnswer(
             label,
             role,
             str(address),
             _rcode(replies),
-            faults[0].detail if faults else _wrong(replies, sought.zone),
+            fault,
             tuple(self._seen(rrset) for rrset in _rrsets(sought.name, replies)),
             _agrees(sought, replies, faults),
             is_silent=not replies and not _has_no_route(faults),
@@ -258,6 +266,15 @@ def _rcode(replies: Sequence[dns.message.Message]) -> str | None:
     rcodes = [reply.rcode() for reply in replies]
     telling = [each for each in rcodes if each not in (Rcode.NOERROR, Rcode.NXDOMAIN)]
     return dns.rcode.to_text((telling or rcodes)[0]) if rcodes else None
+
+
+def _unanswered_words(told: Sequence[dns.message.Message | DnsFault]) -> str:
+    """What was asked in vain of a server that has answered the rest."""
+    asked = zip(_ASKED, told, strict=True)
+    vain = {rdtype.name: each.detail for rdtype, each in asked if isinstance(each, DnsFault)}
+    return f"It answers the other questions, and not that for {' and '.join(vain)}: " + " ".join(
+        dict.fromkeys(vain.values())
+    )
 
 
 def _wrong(replies: Sequence[dns.message.Message], zone: Zone) -> str | None:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = ("A", "AAAA", "CNAME")
 
+_LOOK_AT_IT: Final = (
+    "New certificates of the zone wait for every name server: look at that one; `gateway check`"
+    " names each that does not answer."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
@@ -43,12 +48,17 @@ def agreement(answers: ZoneAnswers, published: DnsRecord | None) -> Agreement | 
     if not answers.servers:
         return None
     primaries = [each for each in answers.servers if each.role is Role.PRIMARY]
+    servers = [each for each in answers.servers if each.role is Role.NAME_SERVER]
     differing = [each for each in answers.servers if each.agrees is False]
     found = [
         *_of_edited([each for each in differing if each in primaries], published),
         *_of_silent_primaries([each for each in primaries if each.is_silent]),
-        *_of_behind([each for each in differing if each not in primaries], answers, primaries),
-        *_of_silent([each for each in answers.servers if each.is_silent and each not in primaries]),
+        *_of_half_primaries(
+            [each for each in primaries if each.is_faulty and each not in differing]
+        ),
+        *_of_behind([each for each in differing if each in servers], answers, primaries),
+        *_of_faulty([each for each in servers if each.is_faulty]),
+        *_of_silent([each for each in servers if each.is_silent]),
     ]
     if not found:
         return _whole(answers.servers)
@@ -82,6 +92,13 @@ def left_by_withdrawal(answers: ZoneAnswers, published: DnsRecord) -> str | None
     if not telling or any(each.agrees is not False for each in telling):
         return None
     wanted, there = f"{published.type} {published.value}", _addresses(telling)
+    beside = _beside(telling, published)
+    if beside:
+        return (
+            f"The zone has {beside} beside {wanted} now: somebody else wrote that. All of it stays,"
+            f" {wanted} too, as nobody's; only the marker goes. To have {wanted} taken out, take"
+            f" {beside} out of the zone first."
+        )
     if there:
         return (
             f"The zone has {there} now, and not {wanted}: somebody else wrote that. It stays; only"
@@ -113,8 +130,20 @@ def _of_edited(primaries: Sequence[ServerAnswer], published: DnsRecord) -> Itera
     if not telling:
         return
     wanted = f"{published.type} {published.value}"
-    there = _addresses(telling)
-    if there:
+    there, beside = _addresses(telling), _beside(telling, published)
+    if beside:
+        yield Agreement(
+            "more than published",
+            "bad",
+            (f"The zone has {beside} beside {wanted}, which was published: somebody wrote that.",),
+            (
+                "Its client's syncs are answered record-conflict until that is settled.",
+                f"If {wanted} alone is right: take {beside} out of the zone by hand.",
+                "If both are to stay: withdraw the record here; its marker goes, and all that lies"
+                f" there stays, {wanted} too, as nobody's.",
+            ),
+        )
+    elif there:
         yield Agreement(
             "not as published",
             "bad",
@@ -155,6 +184,9 @@ def _of_behind(
     """Name servers of the world that say something else than the zone's primary."""
     if not servers or any(each.agrees is False for each in primaries):
         return
+    servers = [each for each in servers if each.fault is None]
+    if not servers:
+        return
     zone_has_it = "The zone has it, and " if any(each.agrees for each in primaries) else ""
     there = _addresses(servers) or "nothing"
     yield Agreement(
@@ -168,16 +200,27 @@ def _of_behind(
     )
 
 
+def _of_half_primaries(primaries: Sequence[ServerAnswer]) -> Iterable[Agreement]:
+    for each in primaries:
+        told = f"The primary {each.label} does not tell all that is there: {each.fault}"
+        yield Agreement("not told", "warn", (told,), ("`gateway check` says what is wrong.",))
+
+
+def _of_faulty(servers: Sequence[ServerAnswer]) -> Iterable[Agreement]:
+    """Name servers that answer, but of no use, or to some questions only."""
+    if servers:
+        told = dict.fromkeys(f"{each.label}: {each.fault}" for each in servers)
+        word = "not told" if all(each.agrees is False for each in servers) else "no answer"
+        yield Agreement(word, "warn", tuple(told), (_LOOK_AT_IT,))
+
+
 def _of_silent(servers: Sequence[ServerAnswer]) -> Iterable[Agreement]:
     if servers:
         yield Agreement(
             "no answer",
             "warn",
             (f"{_names(servers)} gave no answer.",),
-            (
-                "New certificates of the zone wait for every name server: look at that one;"
-                " `gateway check` names each that does not answer.",
-            ),
+            (_LOOK_AT_IT,),
         )
 
 
@@ -187,6 +230,10 @@ def _names(servers: Sequence[ServerAnswer]) -> str:
 
 
 def _addresses(servers: Iterable[ServerAnswer]) -> str:
+    return " and ".join(_told_addresses(servers))
+
+
+def _told_addresses(servers: Iterable[ServerAnswer]) -> list[str]:
     told = dict.fromkeys(
         f"{rrset.type} {value.text}"
         for each in servers
@@ -194,4 +241,11 @@ def _addresses(servers: Iterable[ServerAnswer]) -> str:
         if rrset.type in _SHOWN
         for value in rrset.values
     )
-    return " and ".join(told)
+    return list(told)
+
+
+def _beside(servers: Iterable[ServerAnswer], published: DnsRecord) -> str:
+    """What lies there beside the very address that was published; empty where that is not there."""
+    wanted = f"{published.type} {published.value}"
+    told = _told_addresses(servers)
+    return " and ".join(each for each in told if each != wanted) if wanted in told else ""

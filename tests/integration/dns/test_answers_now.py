@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import dns.flags
+import dns.message
 import pytest
 
 from gateway.contract import DnsRecord
@@ -146,6 +147,24 @@ async def test_server_that_is_down_is_a_sentence_and_the_others_are_told(
     assert (down.rcode, down.rrsets, down.agrees, down.is_silent) == (None, (), None, True)
     assert down.fault is not None
     assert str(dead) in down.fault
+
+
+@pytest.mark.parametrize(("lost", "agrees"), [("A", None), ("TXT", True)])
+async def test_server_that_answers_half_is_told_with_what_it_does_not_answer(
+    caller: Caller, zone: Zone, bind: BindPair, hostname: str, lost: str, agrees: bool | None
+) -> None:
+    await caller.publish(V4)
+
+    async def half(request: bytes, ask: Ask) -> bytes | None:
+        (question,) = dns.message.from_wire(request).question
+        return None if question.rdtype.name == lost else await ask(request)
+
+    async with line(bind.primary, udp=half) as at:
+        seen = by_address(await answers(replace(zone, servers=(at,)), hostname))
+    told = seen[str(at)]
+    assert (told.agrees, told.is_silent, told.is_faulty) == (agrees, False, True)
+    assert told.fault is not None
+    assert told.fault.startswith(f"It answers the other questions, and not that for {lost}: ")
 
 
 async def test_servers_that_hang_cost_one_bound_together(

@@ -73,6 +73,17 @@ def seen(*records: str, unmarked: bool = True, left: tuple[str, ...] = ()) -> Ou
             "its marker is gone; A 203.0.113.8 and A 203.0.113.9, which somebody else wrote, are"
             " still there",
         ),
+        (
+            seen(left=("198.51.100.5", "203.0.113.9")),
+            None,
+            "its marker is gone; A 203.0.113.9, which somebody else wrote, is still there, and so"
+            " is A 198.51.100.5 beside it, as nobody's",
+        ),
+        (
+            seen(unmarked=False, left=("198.51.100.5",)),
+            None,
+            "its marker was gone before; A 198.51.100.5 is still there, as nobody's",
+        ),
         (seen(), None, "its marker is gone; its address was gone before"),
         (seen(unmarked=False), None, "it was gone before"),
         (

@@ -1,5 +1,7 @@
 """What the answers of a zone's servers come to, and what is said to be done about it."""
 
+import pytest
+
 from gateway.contract import DnsRecord
 from gateway.dns.answers_now import Role, RRsetSeen, ServerAnswer, ValueSeen, ZoneAnswers
 from gateway.http.page.agreement import Agreement, agreement, left_by_withdrawal
@@ -78,6 +80,40 @@ def test_primary_that_refuses_is_told_with_its_fault() -> None:
     assert found.sentences == ("The primary ns1 does not tell what is there: It answers REFUSED.",)
 
 
+def faulty(agrees: bool | None, fault: str, role: Role = Role.NAME_SERVER) -> ServerAnswer:
+    return ServerAnswer("ns2", role, "ns2:53", "NOERROR", fault, (), agrees)
+
+
+@pytest.mark.parametrize("agrees", [None, True])
+def test_server_that_answers_half_is_no_server_that_has_it_so(agrees: bool | None) -> None:
+    half = "It answers the other questions, and not that for A: no answer came."
+    found = told(primary(PUBLISHED.value, agrees=True), faulty(agrees, half))
+    assert (found.word, found.kind, found.is_whole) == ("no answer", "warn", False)
+    assert found.sentences == (f"ns2: {half}",)
+    assert "wait for every name server" in found.remedies[0]
+    assert told(faulty(agrees, half, Role.PRIMARY)).sentences == (
+        f"The primary ns2 does not tell all that is there: {half}",
+    )
+
+
+def test_server_that_tells_nothing_is_told_with_its_fault_and_not_as_one_that_lags() -> None:
+    for fault in ("It answers REFUSED: it tells nobody.", "It answers without authority."):
+        found = told(primary(PUBLISHED.value, agrees=True), faulty(False, fault))
+        assert (found.word, found.kind) == ("not told", "warn")
+        assert found.sentences == (f"ns2: {fault}",)
+        assert not any("transfer" in each for each in found.remedies)
+
+
+def test_second_address_is_told_as_one_beside_what_was_published() -> None:
+    found = told(primary(PUBLISHED.value, "203.0.113.5"))
+    assert (found.word, found.kind) == ("more than published", "bad")
+    assert found.sentences == (
+        "The zone has A 203.0.113.5 beside A 198.51.100.4, which was published: somebody wrote"
+        " that.",
+    )
+    assert any("A 198.51.100.4 too, as nobody's" in each for each in found.remedies)
+
+
 def test_servers_that_cannot_be_asked_from_here_are_no_fault() -> None:
     far = server("ns6", agrees=None)
     assert told(primary(PUBLISHED.value, agrees=True), far).kind == "ok"
@@ -110,6 +146,14 @@ def test_withdrawal_is_warned_of_what_it_would_leave() -> None:
     )
     assert left(primary()) == (
         "The zone does not have A 198.51.100.4 any more: at most its marker is left to go."
+    )
+
+
+def test_withdrawal_is_warned_that_the_published_address_stays_beside_another() -> None:
+    assert left(primary(PUBLISHED.value, "203.0.113.5")) == (
+        "The zone has A 203.0.113.5 beside A 198.51.100.4 now: somebody else wrote that. All of it"
+        " stays, A 198.51.100.4 too, as nobody's; only the marker goes. To have A 198.51.100.4"
+        " taken out, take A 203.0.113.5 out of the zone first."
     )
 
 

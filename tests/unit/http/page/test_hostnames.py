@@ -119,7 +119,7 @@ def test_hostname_of_the_gateway_itself_is_told_apart() -> None:
     [
         (Document(NAME), "claim"),
         (Document(NAME, claim={"sinceMs": 1, "note": ""}), "claim unclaim"),
-        (Document(NAME, holder=THE_GATEWAY, certificate=certificate(60 * DAY_MS)), "renew"),
+        (Document(NAME, holder=THE_GATEWAY, certificate=certificate(60 * DAY_MS)), "renew claim"),
         (document(certificate=certificate(60 * DAY_MS)), "renew release"),
         (document(certificate=certificate(5 * DAY_MS)), "retry release"),
         (document(certificate=certificate(5 * DAY_MS), issuance=FAILED), "retry release"),
