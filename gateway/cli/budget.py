@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @click.option("--all", "with_rest", is_flag=True, help="Also hostnames that have room left.")
 def command(config_path: str | None, *, with_rest: bool, as_json: bool) -> None:
-    """Show what of each authority's budget is used, and what holds orders back."""
+    """Show what of each authority's budget is free now, and what holds orders back."""
     states, clients = with_gateway(read_settings(config_path), _read)
     if as_json:
         click.echo(json.dumps([_as_json(name, state) for name, state in states.items()]))

@@ -1,4 +1,4 @@
-"""What of an authority's budget is used, and what holds orders back, in words: pure.
+"""What of an authority's budget is free, and what holds orders back, in words: pure.
 
 For the operator alone: it names the hostnames and the clients that the figures are used by. Called
 by `cli.budget` and the page.
@@ -51,11 +51,15 @@ def whose_words(use: LimitUse) -> str:
 
 
 def use_words(use: LimitUse) -> str:
-    """How much of a limit is used, and when the next one is free where it is used up."""
-    words = f"{use.used} of {use.of} {_WORDS[use.limit.value]}"
-    if use.used >= use.of:
-        words += f"; the next one is free at {time_words(use.next_free_ms)}"
-    return words
+    """How much of a limit is free, and when the next one is where nothing is.
+
+    Not how much was used: what is used comes back steadily, so that is no count of anything.
+    """
+    free = max(0, use.of - use.used)
+    words = f"of {use.of:,} {_WORDS[use.limit.value]},"
+    if not free:
+        return f"{words} none is free now; the next one is at {time_words(use.next_free_ms)}"
+    return f"{words} {free:,} {'is' if free == 1 else 'are'} free now"
 
 
 def hold_words(hold: Hold) -> str:

@@ -234,10 +234,10 @@ def validity(
 
 
 def meter(used: int, of: int, what: str) -> Meter:
-    """How much of a figure is used: `what` is counted, in the plural."""
+    """How much of a figure is used and how much free: `what` is counted, in the plural."""
     share = 100 if used >= of else min(99, 100 * used // of)
     level = "full" if used >= of else "near" if share >= _NEAR_PERCENT else "room"
-    return Meter(max(0, share), level, f"{used:,} of {of:,} {what}")
+    return Meter(max(0, share), level, f"{max(0, of - used):,} of {of:,} {what} are free")
 
 
 def day_of(at_ms: int) -> date:

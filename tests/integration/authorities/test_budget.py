@@ -47,9 +47,9 @@ def test_operator_sees_what_is_used_and_what_is_held(
         environ = {"GATEWAY_ACME__0__NAME": "first", **few}
         command = ("budget", "--config", duo.config.config_file)
         shown = run(*command, environ=environ).stdout
-        assert shown.splitlines()[:2] == ["first", "  1 of 2 new orders in 3 hours"]
+        assert shown.splitlines()[:2] == ["first", "  of 2 new orders in 3 hours, 1 is free now"]
         assert "this client's share" not in shown
-        assert f"{mine.hostname}: 1 of 1 certificates in 7 days; the next one is free at" in shown
+        assert f"{mine.hostname}: of 1 certificates in 7 days, none is free now" in shown
         (told,) = json.loads(run(*command, "--json", environ=environ).stdout)
         assert told["name"] == "first"
         used = {(use["limit"], use["subject"]): use["used"] for use in told["uses"]}

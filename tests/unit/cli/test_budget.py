@@ -31,22 +31,23 @@ def lines(state: LedgerState, *, clients: int = 1, with_rest: bool = False) -> l
 
 def test_account_comes_first_and_hostnames_only_when_used_up() -> None:
     assert lines(STATE) == [
-        "3 of 5 new orders in 3 hours",
-        "example.org: 2 of 5 certificates in 7 days",
-        f"full.example.org: 5 of 5 certificates in 7 days; the next one is free at {END}",
+        "of 5 new orders in 3 hours, 2 are free now",
+        "example.org: of 5 certificates in 7 days, 3 are free now",
+        "full.example.org: of 5 certificates in 7 days, none is free now;"
+        f" the next one is at {END}",
         "and 1 hostname that has room left: --all",
     ]
 
 
 def test_every_hostname_is_told_when_asked_for() -> None:
     told = lines(STATE, with_rest=True)
-    assert "roomy.example.org: 1 of 5 certificates in 7 days" in told
-    assert "roomy.example.org: 1 of 5 failed validations in an hour" in told
+    assert "roomy.example.org: of 5 certificates in 7 days, 4 are free now" in told
+    assert "roomy.example.org: of 5 failed validations in an hour, 4 are free now" in told
     assert not any("--all" in line for line in told)
 
 
 def test_share_of_a_client_is_told_where_there_are_several() -> None:
-    share = "client: 3 of 5 new orders in 3 hours, this client's share"
+    share = "client: of 5 new orders in 3 hours, this client's share, 2 are free now"
     assert share in lines(STATE, clients=2)
     assert share not in lines(STATE, clients=1, with_rest=True)
 

@@ -163,7 +163,7 @@ def test_a_meter_is_full_only_when_nothing_is_left(
 ) -> None:
     meter = charts.meter(used, of, "new orders in 3 hours")
     assert (meter.share, meter.level) == (share, level)
-    assert meter.words == f"{used} of {of} new orders in 3 hours"
+    assert meter.words == f"{max(0, of - used)} of {of} new orders in 3 hours are free"
 
 
 def test_a_day_is_that_of_utc() -> None:
