@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.dns.errors import DnsFault
 from gateway.dns.health import probe_zone, silent_servers
-from gateway.http.health import Need, Part, PartFailed
+from gateway.http.health import Need, Part, PartFailed, PartUnknown
 from gateway.store.schema_version import StateRefused, examine
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def parts_of(gateway: Gateway) -> list[Part]:
             "name-servers",
             Need.NICE,
             NAME_SERVERS_EVERY_SECONDS,
-            _name_servers_probe(gateway, zone),
+            name_servers_probe(gateway.exchange, zone),
         )
         for zone in gateway.zones.all
     ]
@@ -82,9 +82,8 @@ def _zone_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
     return probe
 
 
-def _name_servers_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[None]]:
+def name_servers_probe(exchange: Exchange, zone: Zone) -> Callable[[], Awaitable[None]]:
     """Whether those answer that each challenge is waited for at; records do not need them."""
-    exchange: Exchange = gateway.exchange
     said_before: str | None = None
 
     async def probe() -> None:
@@ -96,7 +95,7 @@ def _name_servers_probe(gateway: Gateway, zone: Zone) -> Callable[[], Awaitable[
             # The primary does not tell which there are: its own part says so, and once is enough.
             if said_before is not None:
                 raise PartFailed(said_before) from None
-            return
+            raise PartUnknown("No primary of the zone tells which there are.") from None
         said_before = _silence_words(zone, silence) if silence.at else None
         if said_before is not None:
             raise PartFailed(said_before)

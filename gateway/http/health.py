@@ -42,6 +42,10 @@ class PartFailed(Exception):
     """A part of the gateway says that it is not well; the text may be shown to anybody."""
 
 
+class PartUnknown(PartFailed):
+    """How a part is can't be told, since what tells it fails: that one's own part says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part to watch. `probe` returns normally when all is well; its exception's text is shown.
@@ -80,6 +84,7 @@ class Monitor:
         started_ms = now_ms()
         self._seen = {part.name: Seen("unknown", started_ms) for part in parts}
         self._before = {} if before is None else dict(before._seen)
+        self._looked_at: set[str] = set()
         self._all_looked_at = asyncio.Event()
         self._is_stopping = False
 
@@ -148,11 +153,12 @@ class Monitor:
         if self._is_stopping:
             return  # what ends by itself now is not down
         before = self._seen[part.name]
-        if before.state == "unknown":
+        if part.name not in self._looked_at:
             before = self._before.get(part.name, before)
         since_ms = before.since_ms if before.state == state else self._now_ms()
         self._seen[part.name] = Seen(state, since_ms, detail)
-        if all(seen.state != "unknown" for seen in self._seen.values()):
+        self._looked_at.add(part.name)
+        if self._looked_at == self._seen.keys():
             self._all_looked_at.set()
         if before.state != state:
             say = _log.info if detail is None else _log.warning
@@ -170,6 +176,8 @@ async def _probe(part: Part) -> tuple[str, str | None]:
             await part.probe()
     except TimeoutError:
         return "down", f"It gave no answer within {PROBE_BOUND_SECONDS:.0f} seconds."
+    except PartUnknown as fault:
+        return "unknown", str(fault)
     except Exception as error:  # noqa: BLE001 (whatever fails, the page must say so)
         return "down", str(error)
     return "up", None

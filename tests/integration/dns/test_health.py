@@ -18,6 +18,8 @@ from gateway.dns.health import (
     silent_servers,
 )
 from gateway.dns.zones import Endpoint, TsigKey, Zone
+from gateway.http.health import PartUnknown
+from gateway.probes import name_servers_probe
 from tests.integration.dns.conftest import set_clock, soon, zone_at
 from tests.integration.dns.hand import Hand
 from tests.integration.dns.lone_bind import lone_bind
@@ -162,3 +164,13 @@ async def test_one_server_that_does_not_answer_is_not_silence_everywhere(bind: B
     assert await silent_servers(Exchange(), zone, soon()) == Silence(
         (str(dead),), is_everywhere=False
     )
+
+
+async def test_name_servers_that_no_primary_tells_of_are_neither_well_nor_silent(
+    bind: BindPair,
+) -> None:
+    good = zone_at(bind.primary, bind.tsig, port=bind.nameserver_port)
+    await name_servers_probe(Exchange(), good)()
+    nobody_tells = zone_at(Endpoint(LOOPBACK, free_port()), bind.tsig)
+    with pytest.raises(PartUnknown):
+        await name_servers_probe(Exchange(), nobody_tells)()

@@ -4,7 +4,7 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from gateway.http.health import Monitor, Need, Part
+from gateway.http.health import Monitor, Need, Part, PartUnknown
 
 
 def part(name: str, goes_on: asyncio.Event | None = None) -> Part:
@@ -26,6 +26,24 @@ async def test_looked_waits_for_every_part() -> None:
     goes_on.set()
     await monitor.looked(30)
     assert monitor.report()[0]
+    watching.cancel()
+
+
+async def test_part_that_cannot_be_told_of_is_neither_up_nor_down_and_was_looked_at() -> None:
+    async def probe() -> None:
+        raise PartUnknown("Nobody tells.")
+
+    monitor = Monitor([Part("name servers", "it", Need.NICE, 60.0, probe)], lambda: 0)
+    watching = asyncio.create_task(monitor.run())
+    async with asyncio.timeout(30):
+        await monitor.looked(60)
+    is_ready, page = monitor.report()
+    assert (is_ready, page["status"]) == (True, "degraded")
+    assert page["parts"]["name servers"] == {
+        "state": "unknown",
+        "sinceMs": 0,
+        "detail": "Nobody tells.",
+    }
     watching.cancel()
 
 
