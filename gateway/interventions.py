@@ -91,7 +91,7 @@ def build_deeds(gateway: Gateway) -> OperatorDeeds:
         gateway.records,
         gateway.claims,
         gateway.authorities,
-        may_renew=RenewalPolicy(gateway.clients, now_ms).may_renew,
+        why_not_renewed=RenewalPolicy(gateway.clients, now_ms).why_not,
         wake=nobody_to_wake if worker is None else worker.kick,
         new_id=new_id,
         now_ms=now_ms,

@@ -251,7 +251,7 @@ class ClientStore:
         clients: list[Client] = []
         unreadable: list[ClientUnreadable] = []
         for start in range(0, len(client_ids), READ_AT_ONCE):
-            for each in await self._some(client_ids[start : start + READ_AT_ONCE]):
+            for each in await self.some(client_ids[start : start + READ_AT_ONCE]):
                 if isinstance(each, Client):
                     clients.append(each)
                 else:
@@ -272,13 +272,13 @@ class ClientStore:
         looked_at = 0
         while len(found) < limit and looked_at < min(len(wanted), LOOKED_AT):
             some = wanted[looked_at : looked_at + limit]
-            found += await self._some(some)
+            found += await self.some(some)
             looked_at += len(some)
         if len(found) > limit:
             return ClientPage(found[:limit], found[limit - 1].client_id)
         return ClientPage(found, wanted[looked_at - 1] if looked_at < len(wanted) else None)
 
-    async def _some(self, client_ids: Sequence[str]) -> list[Client | ClientUnreadable]:
+    async def some(self, client_ids: Sequence[str]) -> list[Client | ClientUnreadable]:
         """These clients where they are still there; the fault in place of one that can't be read.
 
         The gateway's own ids are ASCII: what else lies in the set is nobody's.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -187,15 +188,51 @@ class RenewalPolicy:
 
     async def may_renew(self, holder: Holder, hostname: Hostname) -> bool:
         """Whether the client may still ask for it itself; the gateway's own always is."""
+        return await self.why_not(holder, hostname) is None
+
+    async def why_not(self, holder: Holder, hostname: Hostname) -> str | None:
+        """Why the client may not, as `why_not_renewed`; None where it may."""
         if holder == THE_GATEWAY:
-            return True
+            return None
         stored = await self._clients.by_id(holder.client_id)
-        if stored is None:
-            return False
-        client = stored.client
-        has_credential = client.newest_credential(self._now_ms()) is not None
-        may_request = "requestCertificates" in client.capabilities
-        return has_credential and may_request and may_hold(client, hostname)
+        client = None if stored is None else stored.client
+        return why_not_renewed(client, hostname, self._now_ms())
+
+
+class Absence(StrEnum):
+    """Why a client that holds something makes no more calls."""
+
+    GONE = "gone"
+    """It was removed."""
+
+    REVOKED = "revoked"
+    EXPIRED = "tokens expired"
+
+
+def absence_of(client: Client | None, now_ms: int) -> Absence | None:
+    """Why no call of a client is let in at `now_ms` (epoch milliseconds); None where one may be."""
+    if client is None:
+        return Absence.GONE
+    if client.newest_credential(now_ms) is not None:
+        return None
+    return Absence.EXPIRED if client.credentials else Absence.REVOKED
+
+
+def why_not_renewed(client: Client | None, hostname: Hostname, now_ms: int) -> str | None:
+    """Why a holder may have no new certificate, as the end of a sentence; None where it may."""
+    absence = absence_of(client, now_ms)
+    if client is None or absence is not None:
+        return _ABSENT_WORDS[absence or Absence.GONE]
+    if "requestCertificates" not in client.capabilities:
+        return "its client lacks the capability requestCertificates"
+    return None if may_hold(client, hostname) else "none of its client's patterns matches it"
+
+
+_ABSENT_WORDS: Final = {
+    Absence.GONE: "there is no such client any more",
+    Absence.REVOKED: "its client is revoked: it has no live token",
+    Absence.EXPIRED: "its client has no live token: the last one has expired",
+}
 
 
 @lru_cache(maxsize=4096)

@@ -54,10 +54,14 @@ _DEBT_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The next piece of work, in words, and the epoch milliseconds of its time."""
+    """The next piece of work, in words, and the epoch milliseconds of its time.
+
+    `is_order`: it comes to a new order, if to anything, which only a holder that may gets.
+    """
 
     what: str
     at_ms: int
+    is_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,8 @@ class Outlook:
 
     `since_ms` is since when an issuance is wanted, however often it was tried, else since when the
     certificate is valid; it is not known of a hostname that nobody holds any more. `worker` is the
-    process that has it leased now.
+    process that has it leased now. `denied`: why its holder may have no new order, where that is
+    so, as the end of a sentence.
     """
 
     document: Document
@@ -77,12 +82,16 @@ class Outlook:
     debts: tuple[Debt, ...]
     next: Next | None
     worker: str | None
+    denied: str | None = None
 
 
-def outlook(document: Document, now_ms: int, names: Mapping[str, str]) -> Outlook | None:
+def outlook(
+    document: Document, now_ms: int, names: Mapping[str, str], denied: str | None = None
+) -> Outlook | None:
     """How things stand at `now_ms`; None where nothing is issued, held or owed.
 
-    `names` are what people call the configured authorities, by directory URL.
+    `names` are what people call the configured authorities, by directory URL. `denied` is what
+    `Outlook` has of that name.
     """
     issuance, certificate = agenda.issuance_of(document), agenda.certificate_of(document)
     debts = agenda.debts_of(document)
@@ -99,7 +108,9 @@ def outlook(document: Document, now_ms: int, names: Mapping[str, str]) -> Outloo
     lease = document.lease
     worker = None if lease is None or has_lapsed(lease, now_ms) else lease.worker
     following = _next(document, now_ms, names)
-    return Outlook(document, state, since_ms, issuance, certificate, debts, following, worker)
+    return Outlook(
+        document, state, since_ms, issuance, certificate, debts, following, worker, denied
+    )
 
 
 def authority_name(directory_url: str | None, names: Mapping[str, str]) -> str:
@@ -123,15 +134,16 @@ def _next(document: Document, now_ms: int, names: Mapping[str, str]) -> Next | N
         item = agenda.next_item(document, at_ms)
     issuance, certificate = agenda.issuance_of(document), agenda.certificate_of(document)
     if item.work is Work.STEP and issuance is not None:
-        return Next(_step_words(issuance, at_ms, names), min(at_ms, issuance.due_at_ms))
+        due_ms = min(at_ms, issuance.due_at_ms)
+        return Next(_step_words(issuance, at_ms, names), due_ms, issuance.begins_anew)
     if item.work is Work.PAY and item.debt is not None:
         return Next(debt_words(item.debt), at_ms)
     if certificate is None:
         return None
     if item.work is Work.RENEW or _is_idle_question(certificate, at_ms - now_ms):
-        return Next("renew the certificate", certificate.renew_at_ms)
+        return Next("renew the certificate", certificate.renew_at_ms, is_order=True)
     authority = authority_name(certificate.directory_url, names)
-    return Next(f"ask {authority} when to renew the certificate", at_ms)
+    return Next(f"ask {authority} when to renew the certificate", at_ms, is_order=True)
 
 
 def _is_idle_question(certificate: StoredCertificate, pause_ms: int) -> bool:

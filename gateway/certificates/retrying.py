@@ -81,8 +81,9 @@ class Asked:
     """What is asked for, at `now_ms` (epoch milliseconds), and all that it depends on.
 
     `renews`: a certificate is renewed though its time has not come. `issuance_id` is for a renewal
-    that is begun. `allowed` is the holder whose policy allows a new order, if any; `holds` are what
-    the ledgers hold of the hostname beside their figures, by directory URL.
+    that is begun. `allowed` is the holder whose policy allows a new order, if any; `denied` says
+    why it is nobody's. `holds` are what the ledgers hold of the hostname beside their figures, by
+    directory URL.
     """
 
     now_ms: int
@@ -90,6 +91,7 @@ class Asked:
     issuance_id: str
     allowed: Holder | None
     holds: Mapping[str, Held]
+    denied: str = "another held it a moment ago"
 
 
 def retry(document: Document, asked: Asked) -> tuple[Change, Retried]:
@@ -177,8 +179,7 @@ def _renewal(
 def _require_allowed(name: Hostname, holder: Holder, asked: Asked) -> None:
     if asked.allowed != holder:
         raise RetryRefused(
-            f"{holder.client_id} may not have a certificate for {name} now: the client, a live"
-            " credential, the capability requestCertificates or a matching pattern is missing."
+            f"{holder.client_id} may not have a certificate for {name} now: {asked.denied}."
         )
 
 

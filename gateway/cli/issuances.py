@@ -23,11 +23,13 @@ from gateway.cli.session import (
     say,
     with_gateway,
 )
+from gateway.contract.names import ClientId
 from gateway.views import issuances as words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from gateway.access.clients import Client, ClientUnreadable
     from gateway.certificates.outlook import Outlook
     from gateway.certificates.states import Issuance, StoredCertificate
     from gateway.contract.names import Hostname
@@ -109,9 +111,10 @@ async def _all(
 
     read: list[Outlook] = []
     unreadable: list[Unreadable] = []
+    clients = await _clients(gateway)
     async for document in gateway.documents.all():
         try:
-            found = _outlook(document, gateway.clock.now_ms(), names)
+            found = _outlook(document, gateway.clock.now_ms(), names, clients)
         except Unreadable as fault:
             unreadable.append(fault)
             continue
@@ -124,11 +127,29 @@ async def _one(
     gateway: Gateway, hostname: Hostname, names: Mapping[str, str]
 ) -> tuple[Outlook | None, int]:
     document, now_ms = await gateway.documents.read(hostname), gateway.clock.now_ms()
-    return _outlook(document, now_ms, names), now_ms
+    holders = [] if document.holder is None else [document.holder.client_id]
+    return _outlook(document, now_ms, names, await _clients(gateway, holders)), now_ms
+
+
+async def _clients(
+    gateway: Gateway, client_ids: Sequence[ClientId] | None = None
+) -> dict[ClientId, Client | None]:
+    """These clients, as far as there are, or all: None of one that can't be read."""
+    from gateway.access.clients import Client
+
+    if client_ids is None:
+        everyone = await gateway.clients.all()
+        found: list[Client | ClientUnreadable] = [*everyone.clients, *everyone.unreadable]
+    else:
+        found = await gateway.clients.some(client_ids)
+    return {ClientId(each.client_id): each if isinstance(each, Client) else None for each in found}
 
 
 def _outlook(
-    document: Document | Unreadable, now_ms: int, names: Mapping[str, str]
+    document: Document | Unreadable,
+    now_ms: int,
+    names: Mapping[str, str],
+    clients: Mapping[ClientId, Client | None],
 ) -> Outlook | None:
     """How things stand. Raises `Unreadable` where any part of it can't be told."""
     from gateway.certificates.outlook import outlook
@@ -138,7 +159,23 @@ def _outlook(
     if isinstance(document, Unreadable):
         raise document
     require_readable(document)
-    return outlook(document, now_ms, names)
+    return outlook(document, now_ms, names, _denied(document, clients, now_ms))
+
+
+def _denied(
+    document: Document, clients: Mapping[ClientId, Client | None], now_ms: int
+) -> str | None:
+    """Why the holder may have no new certificate; None where it may, or can't be read."""
+    from gateway.access.gate import why_not_renewed
+    from gateway.holdings.own_certificate import THE_GATEWAY
+
+    holder = document.holder
+    if holder is None or holder == THE_GATEWAY:
+        return None
+    client = clients.get(holder.client_id)
+    if client is None and holder.client_id in clients:
+        return None
+    return why_not_renewed(client, document.hostname, now_ms)
 
 
 def view(found: Outlook, names: Mapping[str, str]) -> dict[str, Any]:
@@ -151,6 +188,7 @@ def view(found: Outlook, names: Mapping[str, str]) -> dict[str, Any]:
         "state": found.state,
         "since": found.since_ms,
         "next": following and {"what": following.what, "at": following.at_ms},
+        "denied": found.denied,
         "worker": found.worker,
         "issuance": found.issuance and _issuance_view(found.issuance, names),
         "certificate": found.certificate and _certificate_view(found.certificate, names),

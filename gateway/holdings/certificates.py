@@ -161,13 +161,8 @@ class Certificates:
         return ReleaseResponse(status="unchanged" if given_up is None else "released")
 
     async def give_up(self, owner: Owner, as_seen: str | None = None) -> Document | None:
-        """The same; answers what was held until then, None where there was nothing to give up.
-
-        Raises:
-            HostnameChanged: what is held has another mark than `as_seen`.
-        """
-        holder = Holder(owner.client_id, owner.app_id)
-        now_ms = self._now_ms()
+        """The same, of what has this mark (else `HostnameChanged`): what was held, if anything."""
+        holder, now_ms = Holder(owner.client_id, owner.app_id), self._now_ms()
         before: Document | None = None
 
         def decide(document: Document) -> Change | None:

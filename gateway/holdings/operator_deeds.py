@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from gateway.certificates import deeds as certificate_deeds
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from gateway.holdings.records import Records
     from gateway.store.documents import Change, Document, Documents
     from gateway.store.trail import Trail
+
+_NO_AUTHORITY: Final = "No certificate authority is configured."
 
 LOOK_SECONDS: Final = 0.1
 """How often a retry is looked at while it is watched."""
@@ -120,8 +122,8 @@ class OperatorDeeds:
     `as_seen` is the mark of what was seen of the hostname (`holdings.as_seen.mark_of`), compared in
     the step that changes it; None stands for whatever is there. `DeedOutrun` says that it differs.
 
-    `may_renew` says whether a holder may have a new order, `wake` tells this process's worker, if
-    it has one, of a client's hostname with new work.
+    `why_not_renewed` says why a holder may have no new order, `wake` tells this process's worker,
+    if it has one, of a client's hostname with new work.
     """
 
     def __init__(
@@ -132,7 +134,7 @@ class OperatorDeeds:
         claims: Claims,
         authorities: Authorities,
         *,
-        may_renew: Callable[[Holder, Hostname], Awaitable[bool]],
+        why_not_renewed: Callable[[Holder, Hostname], Awaitable[str | None]],
         wake: Callable[[Hostname, ClientId], None],
         new_id: Callable[[], str],
         now_ms: Callable[[], int],
@@ -143,7 +145,7 @@ class OperatorDeeds:
         self._records = records
         self._claims = claims
         self._authorities = authorities
-        self._may_renew = may_renew
+        self._why_not_renewed = why_not_renewed
         self._wake = wake
         self._new_id = new_id
         self._now_ms = now_ms
@@ -162,18 +164,8 @@ class OperatorDeeds:
             DeedRefused: nothing rests there, or what rests is held by what the CA has said.
         """
         if len(self._authorities) == 0:
-            self._refuse(
-                Action.CERTIFICATE_RETRY, hostname, "No certificate authority is configured."
-            )
-        holder = (await self._documents.read(hostname)).holder
-        is_allowed = holder is not None and await self._may_renew(holder, hostname)
-        asked = Asked(
-            now_ms=self._now_ms(),
-            renews=renews,
-            issuance_id=self._new_id(),
-            allowed=holder if is_allowed else None,
-            holds=await self._holds_on(hostname),
-        )
+            self._refuse(Action.CERTIFICATE_RETRY, hostname, _NO_AUTHORITY)
+        asked = await self._asked(await self._documents.read(hostname), renews=renews)
         done: list[Retried] = []
 
         def decide(document: Document) -> Change:
@@ -193,6 +185,36 @@ class OperatorDeeds:
         self._trail.note(certificate_deeds.of_retry(retried))
         self._wake(hostname, retried.holder.client_id)
         return retried
+
+    async def why_no_retry(self, document: Document, *, renews: bool = False) -> str | None:
+        """Why `retry` would refuse what a document has; None where it would not. Changes nothing.
+
+        Raises nothing but what every method does.
+        """
+        if len(self._authorities) == 0:
+            return _NO_AUTHORITY
+        try:
+            retry(document, await self._asked(document, renews=renews))
+        except RetryRefused as refused:
+            return str(refused)
+        return None
+
+    async def why_denied(self, document: Document) -> str | None:
+        """Why who holds a hostname may have no new certificate, as the end of a sentence."""
+        holder = document.holder
+        return None if holder is None else await self._why_not_renewed(holder, document.hostname)
+
+    async def _asked(self, document: Document, *, renews: bool) -> Asked:
+        """What a retry is asked with, and all that it depends on."""
+        holder, denied = document.holder, await self.why_denied(document)
+        asked = Asked(
+            now_ms=self._now_ms(),
+            renews=renews,
+            issuance_id=self._new_id(),
+            allowed=holder if denied is None else None,
+            holds=await self._holds_on(document.hostname),
+        )
+        return asked if denied is None else replace(asked, denied=denied)
 
     async def watch(self, retried: Retried, seconds: float) -> Watched:
         """What comes of a retry: once it is settled, or after so many seconds as it stands then.

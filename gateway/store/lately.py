@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gateway.store.faults import WrongType
 from gateway.store.keys import CONFLICTS_KEY, NOTABLE_KEY, audit_day_key
 from gateway.store.notable import Counted, is_conflict
-from gateway.store.trail_reading import TrailPage, TrailReader, Wanted
-from gateway.store.trail_writing import DAYS_KEPT, day_of
+from gateway.store.trail_reading import LATE_MS, TrailPage, TrailReader, Wanted
+from gateway.store.trail_writing import BESIDE_BOUND, DAYS_KEPT, day_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _DAY_MS: Final = 86_400_000
 _LOOKED_THROUGH: Final = 200
-"""How many conflicts are read at once, for the newest of each hostname."""
+"""How many conflicts are read at once."""
 
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
@@ -43,6 +43,13 @@ class DayCounts:
     renewed: int = 0
     failed: int = 0
     conflicts: int = 0
+
+
+class ConflictsTold(NamedTuple):
+    """Conflicts, from the newest to the oldest; `is_cut`: older ones may be kept no more."""
+
+    told: list[Told]
+    is_cut: bool = False
 
 
 class Lately:
@@ -64,19 +71,27 @@ class Lately:
         """
         return await self._page(NOTABLE_KEY, before, limit)
 
-    async def conflicts(self, limit: int) -> list[Told]:
-        """The newest conflict of each hostname, from the newest to the oldest."""
-        newest: dict[str, Told] = {}
+    async def conflicts(self, since_ms: int, hostname: str | None = None) -> ConflictsTold:
+        """The newest conflict of each ownership at each hostname (or at one) since a time."""
+        newest: dict[tuple[str, ...], Told] = {}
         place: str | None = None
-        while len(newest) < limit:
+        looked_at = 0
+        while looked_at < 2 * BESIDE_BOUND:
             page = await self._page(CONFLICTS_KEY, place, _LOOKED_THROUGH)
+            looked_at += len(page.entries)
             for told in page.entries:
-                if told.entry is not None and _is_conflict(told.entry):
-                    newest.setdefault(told.entry["hostname"], told)
+                entry = told.entry
+                if entry is None or not _is_conflict(entry) or entry["at"] < since_ms:
+                    continue
+                if hostname in {None, entry["hostname"]}:
+                    newest.setdefault(_asker_at(entry), told)
             place = page.older
+            if page.entries and page.entries[-1].written_at_ms < since_ms - LATE_MS:
+                return ConflictsTold(list(newest.values()))
             if place is None:
                 break
-        return list(newest.values())[:limit]
+        # A stream that never was full has lost none.
+        return ConflictsTold(list(newest.values()), is_cut=looked_at >= BESIDE_BOUND)
 
     async def days(self, count: int, now_ms: int) -> list[DayCounts]:
         """The last `count` days (`DAYS_KEPT` at most) up to today, the oldest first."""
@@ -91,6 +106,10 @@ class Lately:
             return await TrailReader(self._store, Wanted(), key).before(before, limit)
         except WrongType:
             return TrailPage([], None, is_cut=False)
+
+
+def _asker_at(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(entry.get(name)) for name in ("hostname", "clientId", "appId"))
 
 
 def _is_conflict(entry: Mapping[str, Any]) -> bool:

@@ -116,7 +116,8 @@ class DebtView:
 class HostnameView:
     """One hostname. `next`: what is done next, `next_at_ms` when, None of both where nothing is.
 
-    `worker`: the process that works on it now.
+    `worker`: the process that works on it now. `denied`: why its holder may have no new
+    certificate, as the end of a sentence.
     """
 
     hostname: Hostname
@@ -129,6 +130,7 @@ class HostnameView:
     next_at_ms: int | None
     worker: str | None
     debts: tuple[DebtView, ...]
+    denied: str | None = None
 
     @property
     def is_under_way(self) -> bool:
@@ -137,14 +139,18 @@ class HostnameView:
         return is_issuing or self.worker is not None
 
 
-def hostname_view(document: Document, now_ms: int, names: Mapping[str, str]) -> HostnameView:
+def hostname_view(
+    document: Document, now_ms: int, names: Mapping[str, str], denied: str | None = None
+) -> HostnameView:
     """The view of a document; `names` are what people call the authorities, by directory URL.
+
+    `denied`: why its holder may have no new certificate, where that is known to be so.
 
     Raises:
         Unreadable: a part of it is in another shape than this release knows.
     """
     require_readable(document)
-    found = outlook(document, now_ms, names)
+    found = outlook(document, now_ms, names, denied)
     claim, following = document.claim, None if found is None else found.next
     return HostnameView(
         hostname=document.hostname,
@@ -157,6 +163,7 @@ def hostname_view(document: Document, now_ms: int, names: Mapping[str, str]) -> 
         next_at_ms=None if following is None else following.at_ms,
         worker=None if found is None else found.worker,
         debts=() if found is None else _debts(found),
+        denied=denied,
     )
 
 

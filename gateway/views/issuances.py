@@ -54,6 +54,9 @@ def next_words(found: Outlook, now_ms: int) -> str:
     if found.next is None:
         return "nothing is to be done"
     what, late_ms = found.next.what, now_ms - found.next.at_ms
+    if found.denied is not None and found.next.is_order:
+        when = f"in {duration(-late_ms)}" if late_ms < 0 else "now"
+        return f"no new certificate is ordered, since {found.denied}; looked at again {when}"
     if late_ms > OVERDUE_MS and found.worker is None:
         return f"{what}, due since {duration(late_ms)}: no worker has taken it up"
     return f"{what}, now" if late_ms >= 0 else f"{what}, in {duration(-late_ms)}"

@@ -2,6 +2,7 @@
 
 from playwright.sync_api import expect
 
+from tests.browser.looking import objections
 from tests.lab.browser import Visit
 from tests.moods.moodlab import MoodLab
 
@@ -20,3 +21,7 @@ def test_a_hand_made_record_in_the_way_is_seen(operator: Visit, page_lab: MoodLa
     main = page.get_by_role("main")
     expect(main).to_contain_text("192.0.2.66")
     expect(main).to_contain_text("record-conflict")
+    box = page.get_by_role("region", name="A client is refused here")
+    expect(box).to_contain_text("The zone has A 192.0.2.66 there")
+    expect(box.get_by_role("listitem")).to_have_count(2)
+    assert objections(operator) == []

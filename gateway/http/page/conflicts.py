@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from gateway.store.documents import Unreadable
     from gateway.store.trail_reading import Told
 
+CONFLICT_HOURS: Final = 24
+"""For how long a conflict that nobody has met again is told of."""
+
+TRAIL_LOOKED_AT: Final = 2_000
+"""How far back it is looked for what has ended a conflict."""
+
 _DONE: Final = frozenset(
     {
         *((Action.RECORD_SYNC, word) for word in ("managed-created", "managed-updated")),
@@ -58,13 +64,26 @@ class Conflict:
     is_claim: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """Those that are not known to be over; `is_cut`: there may be older ones, kept no more."""
+
+    told: tuple[Conflict, ...]
+    is_cut: bool = False
+
+    @property
+    def are_quiet(self) -> bool:
+        """Whether none of them needs a person: a claim is what somebody wants."""
+        return not self.is_cut and all(each.is_claim for each in self.told)
+
+
 def conflicts_of(
     seen: Sequence[Told], documents: Iterable[Document | Unreadable], since: Iterable[Told]
 ) -> list[Conflict]:
     """Those that are still there, as far as is known.
 
-    `seen` is the newest of each hostname, `since` what the trail has had from the oldest of them
-    on, from the newest to the oldest.
+    `seen` is the newest of each ownership at a hostname, `since` what the trail has had from the
+    oldest of them on, from the newest to the oldest.
     """
     by_name = {each.hostname: each for each in documents if isinstance(each, Document)}
     later: dict[str, list[Mapping[str, Any]]] = defaultdict(list)

@@ -11,15 +11,21 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gateway.certificates.states import State
 from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.http.page import charts
+from gateway.http.page.absences import absences_of
+from gateway.http.page.conflicts import CONFLICT_HOURS, TRAIL_LOOKED_AT, conflicts_of
 from gateway.http.page.hostname_actions import hostname_of
+from gateway.http.page.pieces import piece
 from gateway.http.page.proposals import Act, proposal
+from gateway.http.page.refusals import refusal_of
 from gateway.http.page.shapes import Page, Shown, path_to
 from gateway.store.documents import Unreadable
+from gateway.store.trail_reading import Wanted
 from gateway.views.hostname import hostname_view
 from gateway.views.stages import Status
 from gateway.views.times import duration, time_words
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from gateway.contract.names import Hostname
     from gateway.http.page.charts import ValidityBar
     from gateway.http.page.parts import PageParts
+    from gateway.http.page.refusals import Refusal
     from gateway.http.page.shapes import Visit
     from gateway.store.documents import Document
     from gateway.views.hostname import CertificateView, HostnameView
@@ -60,11 +67,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why there is no new certificate, told first; `effect` is what that means for now."""
+    """Why there is no new certificate, told first; `effect` is what that means for now.
+
+    `no_retry`: why it can't be tried now.
+    """
 
     title: str
     effect: str
     deeds: tuple[Deed, ...]
+    no_retry: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,11 @@ class Deed:
     url: str
     words: str
     is_dangerous: bool = False
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether a certificate is tried, or renewed, now."""
+        return self.url.endswith((f"/{Act.RETRY}", f"/{Act.RENEW}"))
 
 
 class OneHostname:
@@ -100,20 +116,28 @@ class OneHostname:
         try:
             document = await self._parts.documents.read(hostname)
             holder = document.holder
-            view = hostname_view(document, visit.now_ms, self._parts.authority_names)
+            denied = (await piece(self._parts.deeds.why_denied, document)).value
+            absences = await absences_of(self._parts.clients, [document], visit.now_ms)
+            view = hostname_view(document, visit.now_ms, self._parts.authority_names, denied)
         except Unreadable as fault:
             client_id = holder.client_id if holder else await self._client_of(hostname)
             shown |= {"view": None, "fault": f"{fault}.", "client_id": client_id, "trouble": None}
             shown |= {"deeds": (), "zone_when": "unreadable", "verdict_when": "unreadable"}
             return Shown(shown | {"live_ms": SELDOM_MS})
         deeds = tuple(deeds_of(document, visit.now_ms))
-        trouble = _trouble(view, deeds)
+        no_retry = await self._why_no_retry(document, deeds)
+        if no_retry is not None:
+            deeds = tuple(each for each in deeds if not each.is_retry)
+        trouble = _trouble(view, deeds, no_retry)
+        refusals = await piece(self._refusals, document, visit.now_ms)
         shown |= {
             "view": view,
             "is_own": view.holder == THE_GATEWAY,
+            "absence": None if view.holder is None else absences.get(view.holder.client_id),
             "is_stored": bool(document.version),
             "bar": None if view.certificate is None else _bar(view.certificate, visit.now_ms),
             "steps": _steps(view),
+            "refusals": refusals.value or (),
             "trouble": trouble,
             # The grave ones last; what the trouble has is beside it.
             "deeds": sorted(
@@ -125,6 +149,30 @@ class OneHostname:
             "live_ms": _live_ms(view, visit.now_ms),
         }
         return Shown(shown)
+
+    async def _refusals(self, document: Document, now_ms: int) -> list[Refusal]:
+        """Clients that were refused here lately, as far as that is not known to be over."""
+        hostname, since_ms = document.hostname, now_ms - CONFLICT_HOURS * 3_600_000
+        told = (await self._parts.lately.conflicts(since_ms, hostname)).told
+        if not told:
+            return []
+        oldest_ms = min((each.entry or {}).get("at", since_ms) for each in told)
+        later = await self._parts.reader(Wanted(oldest_ms, hostname)).before(
+            None, TRAIL_LOOKED_AT, TRAIL_LOOKED_AT
+        )
+        return [
+            refusal_of(each, document)
+            for each in told
+            if conflicts_of([each], [document], later.entries)
+        ]
+
+    async def _why_no_retry(self, document: Document, deeds: Sequence[Deed]) -> str | None:
+        """Why nothing is tried now, where the document alone does not say it; None where it is."""
+        acts = [each.url.rpartition("/")[2] for each in deeds if each.is_retry]
+        if not acts:
+            return None
+        refusal = partial(self._parts.deeds.why_no_retry, document, renews=Act.RENEW in acts)
+        return (await piece(refusal)).value
 
     async def _client_of(self, hostname: Hostname) -> str | None:
         (client_id,) = await self._parts.documents.clients_of([hostname])
@@ -175,7 +223,7 @@ def _mark(told: object) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _trouble(view: HostnameView, deeds: Sequence[Deed]) -> Trouble | None:
+def _trouble(view: HostnameView, deeds: Sequence[Deed], no_retry: str | None) -> Trouble | None:
     issuance, certificate = view.issuance, view.certificate
     if issuance is None or issuance.is_under_way:
         return None
@@ -188,8 +236,8 @@ def _trouble(view: HostnameView, deeds: Sequence[Deed]) -> Trouble | None:
         effect = f"The present certificate is handed out, and valid until {until}."
     else:
         effect = f"The certificate expired at {time_words(certificate.valid_until_ms)}."
-    retry = tuple(each for each in deeds if each.url.endswith(f"/{Act.RETRY}"))
-    return Trouble(title, effect, retry)
+    retry = tuple(each for each in deeds if each.is_retry)
+    return Trouble(title, effect, retry, no_retry)
 
 
 def _steps(view: HostnameView) -> list[Step]:

@@ -67,6 +67,10 @@ class HostnameActions:
         asked = proposal(act, document, visit.now_ms)
         if act is Act.WITHDRAW and asked.refusal is None:
             asked = replace(asked, warning=await self._left_by_withdrawal(document))
+        if act in {Act.RETRY, Act.RENEW} and asked.refusal is None:
+            renews = act is Act.RENEW
+            refusal = await self._parts.deeds.why_no_retry(document, renews=renews)
+            asked = replace(asked, refusal=refusal)
         return asked.shown()
 
     async def _left_by_withdrawal(self, document: Document) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from gateway.access.clients import ClientUnreadable
@@ -18,6 +18,7 @@ from gateway.certificates.attention import Concern
 from gateway.contract.hostnames import hostname_fault, is_gateway_client_hostname
 from gateway.contract.identifiers import client_id_fault
 from gateway.contract.names import ClientId, Hostname
+from gateway.http.page.absences import absences_of
 from gateway.http.page.faults import PageFault
 from gateway.http.page.listed import line_of
 from gateway.http.page.pieces import piece
@@ -130,7 +131,8 @@ class Hostnames:
                 "counted_ms": None if census.value is None else census.value.taken_at_ms,
                 "next_url": None if found.behind is None else asked.url(found.behind),
                 "first_url": None if is_first else asked.url(None),
-                "not_held": None if is_there or not is_first else asked.exact,
+                "scanned": SCANNED,
+                "not_held": None if is_there or not is_first or asked.state else asked.exact,
             }
         )
 
@@ -151,7 +153,7 @@ class Hostnames:
                 [Hostname(each) for each in listed if each.startswith(asked.prefix)], None
             )
         if asked.client_id is not None:
-            return await self._of_client(asked.client_id, asked)
+            return _exact_first(await self._of_client(asked.client_id, asked), asked)
         page = await self._parts.names.page(asked.prefix, asked.after, SHOWN)
         if not page.names and asked.exact is not None and asked.after is None:
             # It was written with the dot of the root, with which no name is kept.
@@ -197,7 +199,12 @@ class Hostnames:
             # A Redis that takes no writes now is no reason to show nothing.
             with contextlib.suppress(StoreUnavailable, StoreRefused):
                 await self._parts.names.put_right(gone)
-        return [line_of(each, now_ms) for each in documents if _is_listed(each, asked.client_id)]
+        absences = await absences_of(self._parts.clients, documents, now_ms)
+        return [
+            line_of(each, now_ms, absences)
+            for each in documents
+            if _is_listed(each, asked.client_id)
+        ]
 
 
 def asked_for(prefix: str, client: str, after: str, state: str = "") -> Asked:
@@ -214,6 +221,14 @@ def asked_for(prefix: str, client: str, after: str, state: str = "") -> Asked:
         raise ValueError("The page that was asked for is none of this list: begin at the first.")
     behind = Hostname(after) if after else None
     return Asked(wanted, ClientId(client) if client else None, behind, state or None)
+
+
+def _exact_first(found: NamesFound, asked: Asked) -> NamesFound:
+    """A hostname that was written out is looked at itself, wherever it stands in the index."""
+    if asked.exact is None:
+        return found
+    others = [name for name in found.names if name != asked.exact]
+    return replace(found, names=others if asked.after else [asked.exact, *others])
 
 
 def _prefix_fault(prefix: str) -> str:

@@ -7,7 +7,8 @@ A document that this release can't read is a line as well, with what can be told
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from gateway.certificates.agenda import certificate_of, issuance_of
 from gateway.holdings.own_certificate import THE_GATEWAY
@@ -18,10 +19,15 @@ from gateway.views.holdings import is_readable, record_words
 from gateway.views.times import duration
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gateway.access.gate import Absence
     from gateway.certificates.states import StoredCertificate
-    from gateway.contract.names import Hostname
+    from gateway.contract.names import ClientId, Hostname
     from gateway.http.page.charts import ValidityBar
     from gateway.store.documents import Document, Holder
+
+NONE_ABSENT: Final[Mapping[ClientId, Absence]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,10 @@ class CertificateCell:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One hostname. `record` is in words; `state` is the issuance's, `why` what holds it up."""
+    """One hostname. `record` is in words; `state` is the issuance's, `why` what holds it up.
+
+    `absence`: why its holder makes no calls any more.
+    """
 
     hostname: Hostname
     is_readable: bool
@@ -47,6 +56,7 @@ class Line:
     why: str | None = None
     is_claimed: bool = False
     debts: int = 0
+    absence: Absence | None = None
 
     @property
     def is_own(self) -> bool:
@@ -54,18 +64,24 @@ class Line:
         return self.holder == THE_GATEWAY
 
 
-def line_of(document: Document | Unreadable, now_ms: int) -> Line:
-    """The line of a hostname at `now_ms` (epoch milliseconds)."""
+def line_of(
+    document: Document | Unreadable, now_ms: int, absences: Mapping[ClientId, Absence] = NONE_ABSENT
+) -> Line:
+    """The line of a hostname at `now_ms` (epoch milliseconds).
+
+    `absences`: why holders make no calls any more.
+    """
     if isinstance(document, Unreadable):
         return Line(document.hostname, is_readable=False)
     if not is_readable(document):
         return Line(document.hostname, is_readable=False, holder=document.holder)
-    record, issuance = remembered_record(document), issuance_of(document)
+    holder, record = document.holder, remembered_record(document)
+    issuance = issuance_of(document)
     certificate = certificate_of(document)
     return Line(
         hostname=document.hostname,
         is_readable=True,
-        holder=document.holder,
+        holder=holder,
         record=None if record is None else record_words(record),
         is_published=bool((document.record or {}).get("published")),
         certificate=None if certificate is None else certificate_cell(certificate, now_ms),
@@ -73,6 +89,7 @@ def line_of(document: Document | Unreadable, now_ms: int) -> Line:
         why=None if issuance is None or issuance.reason is None else issuance.reason.value,
         is_claimed=document.claim is not None,
         debts=len(document.debts),
+        absence=None if holder is None else absences.get(holder.client_id),
     )
 
 

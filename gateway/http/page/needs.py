@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from gateway.certificates.agenda import issuance_of
@@ -91,21 +92,27 @@ def needs_of(
     now_ms: int,
     names: Mapping[str, str],
     unread_failures: int = 0,
+    denials: Mapping[Hostname, str] = MappingProxyType({}),
 ) -> Needs:
     """What is the matter with these documents by now, and how much more was counted.
 
     `census` is None where nothing was counted yet. `names` are what people call the authorities,
     by directory URL. `unread_failures`: how many more hostnames an order failed for lately.
+    `denials`: why no new certificate is ordered for a hostname, where its holder may have none.
     """
     tally = Tally(now_ms)
     by_name = {document.hostname: _readable(document) for document in documents}
     for hostname, document in by_name.items():
         tally.add(hostname, document)
     now = tally.census(now_ms)
+    outlooks = {
+        name: None if document is None else outlook(document, now_ms, names, denials.get(name))
+        for name, document in by_name.items()
+    }
     found, waiting = [], []
     for concern, title in TITLES.items():
         each_need = [
-            _need(concern, Hostname(name), by_name[Hostname(name)], now_ms, names)
+            _need(concern, outlooks[Hostname(name)], Hostname(name), now_ms, names)
             for name in now.attention[concern.value]
         ]
         needs = [need for need in each_need if need is not None]
@@ -149,13 +156,12 @@ def _count(census: Census | None, concern: Concern) -> int:
 
 def _need(
     concern: Concern,
+    found: Outlook | None,
     hostname: Hostname,
-    document: Document | None,
     now_ms: int,
     names: Mapping[str, str],
 ) -> Need | None:
-    found = None if document is None else outlook(document, now_ms, names)
-    if document is None or found is None or concern is Concern.UNREADABLE:
+    if found is None or concern is Concern.UNREADABLE:
         why = f"What Redis has of {hostname} is not readable by this release"
         return Need(hostname, "not readable", None, why)
     if concern is Concern.NEAR_END:

@@ -16,14 +16,16 @@ from gateway.certificates.budget import Limit
 from gateway.certificates.census import DAYS_LEFT
 from gateway.contract.hostnames import is_gateway_client_hostname
 from gateway.http.page import charts
+from gateway.http.page.absences import denials_of
 from gateway.http.page.charts import DayOfIssuances
-from gateway.http.page.conflicts import conflicts_of
+from gateway.http.page.conflicts import CONFLICT_HOURS, TRAIL_LOOKED_AT, Conflicts, conflicts_of
 from gateway.http.page.hostnames import CLAIMED
 from gateway.http.page.needs import OF_EACH, hostnames_of, needs_of
 from gateway.http.page.parts_seen import parts_seen
 from gateway.http.page.pieces import piece
 from gateway.http.page.shapes import Page, Shown
 from gateway.store.deeds import Action
+from gateway.store.documents import READ_AT_ONCE
 from gateway.store.trail_reading import Wanted
 from gateway.views import emptiness
 from gateway.views.budget import hold_words, use_words
@@ -33,19 +35,17 @@ if TYPE_CHECKING:
     from gateway.certificates.census import Census
     from gateway.contract.names import Hostname
     from gateway.http.page.charts import Chart, Meter
-    from gateway.http.page.conflicts import Conflict
     from gateway.http.page.needs import Needs
     from gateway.http.page.parts import PageParts
     from gateway.http.page.parts_seen import PartSeen
     from gateway.http.page.pieces import Piece
     from gateway.http.page.shapes import Visit
+    from gateway.store.documents import Document, Unreadable
 
 NOTABLE_LOOKED_AT: Final = 200
-CONFLICTS_LOOKED_AT: Final = 20
-TRAIL_LOOKED_AT: Final = 2_000
-"""How far back it is looked for what has ended a conflict."""
+CONFLICTS_SHOWN: Final = 20
+"""Of those in a client's way, and of those with a claim."""
 
-CONFLICT_HOURS: Final = 24
 DAYS_SHOWN: Final = 14
 
 _LEFT_WORDS: Final = {
@@ -124,6 +124,7 @@ class Overview:
                 "needs": needs,
                 "conflicts": conflicts,
                 "conflict_hours": CONFLICT_HOURS,
+                "conflicts_shown": CONFLICTS_SHOWN,
                 "down": [part for part in seen if part.state == "down"],
                 "states": STATES_OF_FIGURES,
                 "is_quiet": _is_quiet(census, clients, needs, conflicts, seen),
@@ -140,7 +141,8 @@ class Overview:
         names += newly[:OF_EACH]
         documents = await self._parts.documents.read_many(names) if names else []
         unread = len(newly[OF_EACH:])
-        return needs_of(census, documents, now_ms, self._parts.authority_names, unread)
+        denials = await denials_of(self._parts.clients, documents, now_ms)
+        return needs_of(census, documents, now_ms, self._parts.authority_names, unread, denials)
 
     async def _failed_lately(self) -> list[Hostname]:
         """Where an order failed lately, which the census may not know of yet; each once."""
@@ -150,20 +152,22 @@ class Overview:
         names = (each.get("hostname") for each in failed)  # whatever somebody has put there
         return list(dict.fromkeys(name for name in names if is_gateway_client_hostname(name)))
 
-    async def _conflicts(self, now_ms: int) -> list[Conflict]:
-        since_ms = now_ms - CONFLICT_HOURS * 3_600_000
-        told = await self._parts.lately.conflicts(CONFLICTS_LOOKED_AT)
-        seen = [each for each in told if each.entry is not None and each.entry["at"] >= since_ms]
+    async def _conflicts(self, now_ms: int) -> Conflicts:
+        """Those of all the time that is told of: the newest may be over, and hide none before."""
+        seen, is_cut = await self._parts.lately.conflicts(now_ms - CONFLICT_HOURS * 3_600_000)
         if not seen:
-            return []
-        names = [(each.entry or {})["hostname"] for each in seen]
+            return Conflicts((), is_cut)
+        names = dict.fromkeys((each.entry or {})["hostname"] for each in seen)
         known = [name for name in names if is_gateway_client_hostname(name)]
-        documents = await self._parts.documents.read_many(known) if known else []
+        documents: list[Document | Unreadable] = []
+        for start in range(0, len(known), READ_AT_ONCE):
+            some = known[start : start + READ_AT_ONCE]
+            documents += await self._parts.documents.read_many(some)
         oldest_ms = min((each.entry or {})["at"] for each in seen)
         later = await self._parts.reader(Wanted(since_ms=oldest_ms)).before(
             None, TRAIL_LOOKED_AT, TRAIL_LOOKED_AT
         )
-        return conflicts_of(seen, documents, later.entries)
+        return Conflicts(tuple(conflicts_of(seen, documents, later.entries)), is_cut)
 
     async def _days(self, now_ms: int) -> Chart | None:
         """None where nothing is to be drawn."""
@@ -208,14 +212,14 @@ def _is_quiet(
     census: Piece[Census | None],
     clients: Piece[int],
     needs: Piece[Needs],
-    conflicts: Piece[list[Conflict]],
+    conflicts: Piece[Conflicts],
     parts: list[PartSeen],
 ) -> bool:
     """Whether all is known, and nothing of it needs a person; a claim is what somebody wants."""
     if any(each.fault for each in (census, clients, needs, conflicts)):
         return False
     needing = needs.value is not None and bool(needs.value.concerned)
-    in_conflict = any(not each.is_claim for each in conflicts.value or ())
+    in_conflict = conflicts.value is not None and not conflicts.value.are_quiet
     is_down = any(part.state == "down" for part in parts)
     return not (needing or in_conflict or is_down or clients.value == 0)
 

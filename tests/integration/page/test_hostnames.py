@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gateway.contract.names import ClientId, Hostname
+from gateway.http.page.hostnames import SCANNED
 from gateway.store.connection import Store
 from gateway.store.documents import Change, Documents
 from gateway.store.holdings_index import HoldingsIndex
@@ -282,3 +283,26 @@ async def test_list_goes_on_behind_what_is_no_hostname(
 def test_state_that_there_is_not_is_refused(browser: PlainBrowser) -> None:
     page = browser.page(f"{HERE}?state=lost", status=400)
     assert "There is no such state" in page.text
+
+
+async def test_hostname_that_is_written_out_is_found_wherever_it_stands_in_a_clients_index(
+    browser: PlainBrowser, lab_store: Store, mine: Ownership, fresh_label: str
+) -> None:
+    """Behind more of them than are looked through at once, which are as one that was just left."""
+    mine.publish("198.51.100.5")
+    client_id = ClientId(mine.caller.call(CONTEXT)["context"]["clientId"])
+    index = HoldingsIndex(lab_store)
+    names = [Hostname(f"{fresh_label}-{number}.example.test") for number in range(SCANNED)]
+    later_ms = now_ms() + 1_000
+    for start in range(0, SCANNED, AT_ONCE):
+        some = names[start : start + AT_ONCE]
+        await asyncio.gather(*(index.enter(client_id, name, later_ms) for name in some))
+    for written in (mine.hostname, f"{mine.hostname}."):
+        page = browser.page(f"{HERE}?prefix={written}&client={client_id}")
+        assert listed(page) == [mine.hostname]
+        assert "Nothing is stored" not in page.text
+    assert mine.hostname not in listed(browser.page(page.links["Next page"]))
+    page = browser.page(f"{HERE}?prefix=zz&client={client_id}")
+    assert "None of the 5,000 hostnames of this client that were looked at begins so." in page.text
+    page = browser.page(f"{HERE}?prefix=no.example.test&client={client_id}")
+    assert "Nothing is stored of no.example.test for this client" in page.text

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from gateway.http.page.overview import CONFLICTS_SHOWN
 from tests.integration.dns.hand import Hand
 from tests.integration.page.browsing import Html, PlainBrowser
 from tests.integration.page.conftest import Browse
@@ -13,6 +14,7 @@ from tests.integration.page.planting import MARKUP, count_anew, fail, now_ms, pl
 from tests.integration.service.calling import Ownership, World
 from tests.integration.service.inside import stored
 from tests.integration.service.test_commands import gateway
+from tests.integration.service.trailing import who
 from tests.lab.lab import Lab, LabOptions, running_lab
 from tests.lab.process import wait_until
 
@@ -114,6 +116,39 @@ def test_conflict_over_an_edited_address_is_over_once_it_is_restored_and_synced(
     hand.update(f"delete {name} A", f"add {name} 300 A 198.51.100.5")
     assert mine.publish("198.51.100.5")["status"] == "managed-unchanged"
     wait_until(lambda: matters(browser.page(HERE), name) == [], "it is over")
+
+
+def test_conflict_is_told_behind_many_that_are_over_or_claims(own_lab: Lab, browse: Browse) -> None:
+    """In a lab where nothing else is the matter: as it stands, the page is not quiet."""
+    world = World(own_lab.config.url, own_lab.config.admin_token)
+    browser = browse(own_lab.gateways[0].base_url)
+    browser.log_in(own_lab.config.admin_token)
+    mine = world.ownership()
+    mine.publish("198.51.100.5")
+    rival = world.rival(mine)
+    assert rival.publish("198.51.100.6")["status"] == "record-conflict"
+    client_id, _ = who(rival.caller)
+    wait_until(lambda: matters(browser.page(HERE), client_id) != [], "the conflict is told")
+    others = [world.ownership() for _ in range(CONFLICTS_SHOWN + 1)]
+    for other in others:
+        claim(browser, other.hostname)
+        assert other.publish("198.51.100.5")["status"] == "record-conflict"
+    told = "Claimed by an operator, and asked for by a client (21)"
+    wait_until(lambda: told in browser.page(HERE).text, "all claims are told")
+    assert "and 1 more: the audit trail has each" in browser.page(HERE).text
+    for other in others:
+        claim(browser, other.hostname, "unclaim")
+    wait_until(lambda: "Claimed by an operator" not in browser.page(HERE).text, "they are over")
+    page = browser.page(HERE)
+    assert "Conflicts seen in the last 24 hours (1)" in page.text
+    (matter,) = matters(page, client_id)
+    assert mine.hostname in matter
+    assert "Nothing needs you." not in page.text
+
+
+def claim(browser: PlainBrowser, hostname: str, act: str = "claim") -> None:
+    """By the page, which is quicker than a command."""
+    assert browser.submit(f"{HERE}/hostnames/{hostname}/{act}").status_code == 303
 
 
 def test_claimed_hostname_that_a_client_asks_for_is_told_as_a_claim(

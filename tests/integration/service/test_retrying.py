@@ -115,6 +115,17 @@ def test_certificate_that_its_client_may_not_have_any_more_is_not_renewed(
     refused = retry(service_lab, mine.hostname, "--renew")
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"{client_id} may not have a certificate for {mine.hostname}")
+    assert "now: its client is revoked: it has no live token." in refused.stderr
+    shown = gateway(service_lab, "issuances", "show", mine.hostname).stdout
+    assert "no new certificate is ordered, since its client is revoked" in shown
+    (listed,) = [
+        each
+        for each in gateway(service_lab, "issuances", "list", "--all").stdout.splitlines()
+        if each.startswith(mine.hostname)
+    ]
+    assert "no new certificate is ordered, since its client is revoked" in listed
+    told = json.loads(gateway(service_lab, "issuances", "show", mine.hostname, "--json").stdout)
+    assert told["denied"] == "its client is revoked: it has no live token"
     assert "issuance" not in stored(service_lab, mine.hostname)
 
 

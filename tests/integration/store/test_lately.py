@@ -67,7 +67,7 @@ async def test_what_went_wrong_is_kept_apart_and_all_is_counted(store: Store) ->
     (newest,) = (await lately.notable(1)).entries
     assert newest.entry is not None
     assert (newest.entry["what"], names([newest])) == ("certificate-failed", [label])
-    (newest,) = await lately.conflicts(1)
+    newest = (await lately.conflicts(0)).told[0]
     assert newest.entry is not None
     assert (newest.entry["what"], names([newest])) == ("record-sync", [label])
     assert (await in_trail(store))[-4:] == [label] * 4
@@ -86,7 +86,7 @@ async def test_batch_that_is_sent_again_is_taken_once(store: Store) -> None:
     assert (await in_trail(store)).count(label) == 3
     page = await Lately(store, is_kept=True).notable(100)
     assert names(page.entries).count(label) == 1
-    assert names(await Lately(store, is_kept=True).conflicts(100)).count(label) == 1
+    assert names((await Lately(store, is_kept=True).conflicts(0)).told).count(label) == 1
     counts = await day(store, at_ms)
     assert (counts.issued, counts.failed, counts.conflicts) == (1, 1, 1)
 
@@ -156,9 +156,11 @@ async def test_notable_entries_are_bounded(alone: Store) -> None:
 async def test_newest_conflict_of_each_hostname_is_told(alone: Store) -> None:
     deeds = [conflict("a"), failed("b"), conflict("c"), conflict("a"), conflict("d"), failed("c")]
     await writer_on(alone).append(numbered(deeds))
-    found = await Lately(alone, is_kept=True).conflicts(10)
-    assert names(found) == ["d", "a", "c"]
-    assert names(await Lately(alone, is_kept=True).conflicts(2)) == ["d", "a"]
+    found, is_cut = await Lately(alone, is_kept=True).conflicts(0)
+    assert (names(found), is_cut) == (["d", "a", "c"], False)
+    hostname = str((found[1].entry or {})["hostname"])
+    assert (await Lately(alone, is_kept=True).conflicts(0, hostname)).told == [found[1]]
+    assert (await Lately(alone, is_kept=True).conflicts(NOON_MS + 1)).told == []
     newest = await Stream(alone, CONFLICTS_KEY).before(LAST_ID, 4)
     assert found[1].place == newest[1].place
 
@@ -168,7 +170,7 @@ async def test_conflict_is_found_behind_many_of_another_hostname(alone: Store) -
     await writer.append(numbered([conflict("first")]))
     for start in range(2, 702, 100):
         await writer.append(numbered([conflict("second")] * 100, first=start))
-    assert names(await Lately(alone, is_kept=True).conflicts(5)) == ["second", "first"]
+    assert names((await Lately(alone, is_kept=True).conflicts(0)).told) == ["second", "first"]
 
 
 async def test_conflicts_of_a_client_in_a_loop_push_out_no_failure(alone: Store) -> None:
@@ -180,13 +182,16 @@ async def test_conflicts_of_a_client_in_a_loop_push_out_no_failure(alone: Store)
     assert names((await Lately(alone, is_kept=True).notable(5)).entries) == ["mine"]
     extent = await Stream(alone, CONFLICTS_KEY).extent()
     assert BESIDE_BOUND <= extent.length < BESIDE_BOUND + 200
+    # What was pushed out may be of any time that is asked for.
+    found = await Lately(alone, is_kept=True).conflicts(0)
+    assert (len(found.told), found.is_cut) == (extent.length, True)
 
 
 async def test_what_somebody_else_put_there_is_replaced(alone: Store) -> None:
     lately = Lately(alone, is_kept=True)
     for key in (NOTABLE_KEY, CONFLICTS_KEY):
         await alone.put(key, "a text", 1_000_000)
-    assert ((await lately.notable(10)).entries, await lately.conflicts(10)) == ([], [])
+    assert ((await lately.notable(10)).entries, (await lately.conflicts(0)).told) == ([], [])
     await alone.put(audit_day_key("2027-01-15"), "a text", 1_000_000)
     assert (await day(alone, NOON_MS)).failed == 0
     writer = writer_on(alone)
@@ -198,11 +203,11 @@ async def test_what_somebody_else_put_there_is_replaced(alone: Store) -> None:
     assert (await day(alone, NOON_MS)).failed == 1
     assert names((await lately.notable(10)).entries) == ["b", "a"]
     await writer.append(numbered([conflict("c")], first=3))
-    assert names(await lately.conflicts(10)) == ["c"]
+    assert names((await lately.conflicts(0)).told) == ["c"]
 
 
 async def test_nothing_is_told_of_a_redis_that_has_nothing(alone: Store) -> None:
     lately = Lately(alone, is_kept=False)
     assert (await lately.notable(10)).entries == []
-    assert await lately.conflicts(10) == []
+    assert await lately.conflicts(0) == ([], False)
     assert await lately.days(2, NOON_MS) == [DayCounts("2027-01-14"), DayCounts("2027-01-15")]

@@ -126,7 +126,7 @@ NEXT = {
 
 @pytest.mark.parametrize(("under_way", "what"), NEXT.values(), ids=NEXT)
 def test_next_step_is_told_as_the_machine_has_it(under_way: Issuance, what: str) -> None:
-    assert following(document(under_way)) == Next(what, LATER_MS)
+    assert following(document(under_way)) == Next(what, LATER_MS, under_way.begins_anew)
 
 
 def test_every_command_has_words() -> None:
@@ -154,20 +154,30 @@ def test_certificate_at_rest_is_asked_about_and_renewed() -> None:
     found = outlook(document(certificate=CERTIFICATE), NOW_MS, NAMES)
     assert found is not None
     assert (found.state, found.since_ms) == (AT_REST, CERTIFICATE.valid_from_ms)
-    assert found.next == Next("ask ca when to renew the certificate", NOW_MS + 5_000)
+    assert found.next == Next("ask ca when to renew the certificate", NOW_MS + 5_000, is_order=True)
     asked = replace(CERTIFICATE, ask_at_ms=NOW_MS + 80_000)
-    assert following(document(certificate=asked)) == Next("renew the certificate", NOW_MS + 60_000)
+    assert following(document(certificate=asked)) == Next(
+        "renew the certificate", NOW_MS + 60_000, is_order=True
+    )
 
 
 @pytest.mark.parametrize(
     ("window_ms", "ask_in_ms", "expected"),
     [
-        (None, 24 * HOUR_MS, Next("renew the certificate", NOW_MS + 60 * 24 * HOUR_MS)),
-        (None, HOUR_MS, Next("ask ca when to renew the certificate", NOW_MS + HOUR_MS)),
+        (
+            None,
+            24 * HOUR_MS,
+            Next("renew the certificate", NOW_MS + 60 * 24 * HOUR_MS, is_order=True),
+        ),
+        (
+            None,
+            HOUR_MS,
+            Next("ask ca when to renew the certificate", NOW_MS + HOUR_MS, is_order=True),
+        ),
         (
             (NOW_MS, NOW_MS + 1),
             24 * HOUR_MS,
-            Next("ask ca when to renew the certificate", NOW_MS + 24 * HOUR_MS),
+            Next("ask ca when to renew the certificate", NOW_MS + 24 * HOUR_MS, is_order=True),
         ),
     ],
     ids=["no window", "no window, but asked soon", "window"],

@@ -217,8 +217,9 @@ def test_retry_that_comes_to_nothing_lengthens_no_pause(rests: Issuance, kind: F
 
 def test_holder_without_the_right_gets_no_new_order() -> None:
     asked = replace(ASKED, allowed=None)
-    assert "client may not have a certificate for a.example now" in refusal(
-        document(RESTING["failed"][0]), asked
+    assert (
+        refusal(document(RESTING["failed"][0]), replace(asked, denied="its client is revoked"))
+        == "client may not have a certificate for a.example now: its client is revoked."
     )
     assert "may not have" in refusal(document(certificate=CERTIFICATE), renewing(allowed=None))
     other = Holder(ClientId("other"), HOLDER.app_id)

@@ -7,11 +7,11 @@ import pytest
 from gateway.certificates import machine
 from gateway.certificates.moves import Moment
 from gateway.certificates.outlook import Outlook, outlook
-from gateway.certificates.states import Issuance, Reason, State
+from gateway.certificates.states import Issuance, Reason, State, StoredCertificate
 from gateway.contract.names import Hostname
 from gateway.store.documents import Document, Lease
 from gateway.views import issuances
-from tests.unit.certificates.test_outlook import CERTIFICATE
+from tests.unit.certificates.test_outlook import CERTIFICATE, HOLDER
 
 NOW_MS = 1_700_000_000_000
 HELD = replace(
@@ -89,3 +89,34 @@ def test_renewal_times_are_asked_for_again_only_where_the_authority_suggests_any
     )
     assert asked in suggested["window"]
     assert not any(asked in text for text in bare.values())
+
+
+@pytest.mark.parametrize(
+    ("issuance", "certificate"),
+    [
+        (replace(HELD, state=State.FAILED, told_until_ms=None), None),
+        (HELD, None),
+        (None, CERTIFICATE),
+    ],
+)
+def test_order_that_a_holder_may_not_have_is_not_promised(
+    issuance: Issuance | None, certificate: StoredCertificate | None
+) -> None:
+    document = Document(
+        Hostname("a.example"),
+        version="1",
+        holder=HOLDER,
+        issuance=issuance and issuance.to_json(),
+        certificate=certificate and certificate.to_json(),
+    )
+    found = outlook(document, NOW_MS, {}, "its client is revoked")
+    assert found is not None
+    told = issuances.next_words(found, NOW_MS)
+    assert told.startswith("no new certificate is ordered, since its client is revoked; looked at")
+
+
+def test_order_that_is_under_way_goes_on_whatever_its_holder_may() -> None:
+    on = replace(HELD, resume=State.VALIDATING, told_until_ms=None, directory_url="u")
+    found = outlook(seen(on).document, NOW_MS, {}, "its client is revoked")
+    assert found is not None
+    assert "is ordered" not in issuances.next_words(found, NOW_MS)

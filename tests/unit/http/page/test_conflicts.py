@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.contract.names import AppId, ClientId, Hostname
-from gateway.http.page.conflicts import Conflict, conflicts_of
+from gateway.http.page.conflicts import Conflict, Conflicts, conflicts_of
 from gateway.store.documents import Document, Holder, Unreadable
 from gateway.store.trail_reading import Told
 
@@ -104,3 +104,10 @@ def test_conflict_with_a_claim_is_told_as_a_claim() -> None:
 
 def test_conflict_of_a_hostname_that_cannot_be_read_stays() -> None:
     assert left(IN_ZONE, Unreadable(NAME)) != []
+
+
+def test_claims_alone_are_quiet_and_what_is_not_known_is_not() -> None:
+    claim, live = Conflict(NAME, 5, "", is_claim=True), Conflict(NAME, 5, "")
+    assert Conflicts((claim,)).are_quiet
+    assert not Conflicts((claim, live)).are_quiet
+    assert not Conflicts((), is_cut=True).are_quiet
