@@ -34,8 +34,8 @@ def test_entry_reads_from_left_to_right() -> None:
     assert line.split("  ")[0] == "2026-09-14T11:20:00Z"
     assert " ".join(line.split()) == (
         "2026-09-14T11:20:00Z client cluster-a record-sync relay.example.com managed-updated"
-        " A 198.51.100.5 300 -> A 198.51.100.6 300; app relay; by credential credential-1;"
-        " from 198.51.100.9; request 88ed38613bcb22f7"
+        " A 198.51.100.5, TTL 300 s -> A 198.51.100.6, TTL 300 s; app relay;"
+        " by credential credential-1; from 198.51.100.9; request 88ed38613bcb22f7"
     )
 
 
