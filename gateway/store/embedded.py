@@ -269,16 +269,23 @@ class EmbeddedRedis:
             )
         try:
             with self.log_path.open("ab") as log:  # for faults before it opens the log by itself
-                self._child = await asyncio.create_subprocess_exec(
-                    program,
-                    *self._arguments(),
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env={},  # ours may hold secrets
-                    pass_fds=(server_lock,),
-                    start_new_session=True,  # ^C is for the gateway, which then stops the server
+                starting = asyncio.create_task(
+                    asyncio.create_subprocess_exec(
+                        program,
+                        *self._arguments(),
+                        stdin=asyncio.subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=log,
+                        env={},  # ours may hold secrets
+                        pass_fds=(server_lock,),
+                        start_new_session=True,  # ^C is for the gateway, which stops the server
+                    )
                 )
+                try:
+                    await asyncio.shield(starting)
+                finally:
+                    # Whoever is told to stop meanwhile has a server to shut down.
+                    self._child = await starting
         except OSError as error:
             raise EmbeddedRedisFault(f"redis-server cannot be started: {error}") from error
 

@@ -53,8 +53,8 @@ def test_every_hostname_is_ordered_once_while_gateways_are_killed_in_turn(
         f"{len(lost)} of them lost answers, {len(left)} challenge records left"
     )
     assert cut_off > 0
+    assert [order for order in kept if order.status != "valid"] == []
     assert sorted(order.hostname for order in kept) == sorted(hostnames)
-    assert {order.status for order in kept} == {"valid"}
     assert Counter(order.hostname for order in lost) <= in_hand
     assert {order.status for order in lost} <= {"pending"}
     assert not left

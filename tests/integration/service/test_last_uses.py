@@ -3,6 +3,7 @@
 import json
 import secrets
 import time
+from contextlib import AsyncExitStack
 from typing import Any
 
 from gateway.store.connection import Store
@@ -53,21 +54,22 @@ async def test_conflict_is_told_and_counted_lately(
     service_lab: Lab, mine: Ownership, hand: Hand
 ) -> None:
     store = Store(service_lab.redis.url)
-    lately = Lately(store, is_kept=True)
-    now_ms = await store.time_ms()
-    before = await lately.days(2, now_ms)
-    hand.add(f"{mine.hostname} 300 A 192.0.2.44")
-    mine.publish("198.51.100.5")
-    told_of(service_lab, mine.hostname, ("record-sync", "record-conflict"))
-    (newest,) = [
-        told.entry
-        for told in await lately.conflicts(1_000)
-        if told.entry is not None and told.entry["hostname"] == mine.hostname
-    ]
-    assert newest["detail"] == "in the way: A 192.0.2.44"
-    after = await lately.days(2, now_ms)
-    assert conflicts(after) == conflicts(before) + 1
-    await store.close()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(store.close)
+        lately = Lately(store, is_kept=True)
+        now_ms = await store.time_ms()
+        before = await lately.days(2, now_ms)
+        hand.add(f"{mine.hostname} 300 A 192.0.2.44")
+        mine.publish("198.51.100.5")
+        told_of(service_lab, mine.hostname, ("record-sync", "record-conflict"))
+        (newest,) = [
+            told.entry
+            for told in (await lately.conflicts(now_ms - EARLIER_MS)).told
+            if told.entry is not None and told.entry["hostname"] == mine.hostname
+        ]
+        assert newest["detail"] == "in the way: A 192.0.2.44"
+        after = await lately.days(2, now_ms)
+        assert conflicts(after) == conflicts(before) + 1
 
 
 def conflicts(days: list[DayCounts]) -> int:
