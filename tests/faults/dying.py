@@ -141,6 +141,8 @@ def _install(journey: Journey, hostname: str) -> None:
             _as_call(journey, called, name, f"{layer}.{name}", lambda *_: None)
     key = host_key(hostname)
     for name in _public_methods(Store):
+        if name.startswith("begin_"):
+            continue  # It only asks, for a client's call, which comes when that client likes.
 
         def phase_between(*arguments: Any) -> str | None:
             return journey.between() if arguments[:1] == (key,) else None

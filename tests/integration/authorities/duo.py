@@ -6,7 +6,7 @@ where waiting for it would take days.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,8 +89,9 @@ class Duo:
         return stored
 
     def hurry(self, hostname: str) -> None:
-        """Have an issuance that rests go on now."""
-        self._change(hostname, "issuance", lambda issuance: {**issuance, "due_at_ms": 1})
+        """Have an issuance that rests go on now, unless it has ended meanwhile."""
+        with suppress(KeyError):
+            self._change(hostname, "issuance", lambda issuance: {**issuance, "due_at_ms": 1})
 
     def expire(self, hostname: str) -> None:
         """Have a certificate expired, as far as the gateway knows."""
