@@ -14,12 +14,17 @@ from tests.lab.redis import RedisProcess, running_redis
 
 
 @pytest.fixture
-async def site(redis_server: RedisProcess, bind: BindPair, fresh_label: str) -> AsyncIterator[Site]:
+async def store(redis_server: RedisProcess) -> AsyncIterator[Store]:
     store = Store(redis_server.url)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def site(store: Store, bind: BindPair, fresh_label: str) -> Site:
     site = Site(store, bind, fresh_label)
     await site.make_client()
-    yield site
-    await store.close()
+    return site
 
 
 @pytest.fixture

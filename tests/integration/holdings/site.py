@@ -6,7 +6,7 @@ before or after something that the real servers are then asked, or have just ans
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import dns.message
 import dns.opcode
@@ -102,6 +102,19 @@ class SeamedIndex(HoldingsIndex):
         entered = await super().enter(client_id, hostname, now_ms)
         await self.after_entry.reach()
         return entered
+
+
+class SeamedStore(Store):
+    """A seam after hashes were read, before their reader goes by them."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.after_read = Seam()
+
+    async def hashes(self, keys: Sequence[str]) -> list[dict[str, str] | None]:
+        found = await super().hashes(keys)
+        await self.after_read.reach()
+        return found
 
 
 class Site:

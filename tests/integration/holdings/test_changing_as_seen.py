@@ -1,31 +1,16 @@
 """Two operators change one client at once: the later is refused, whatever moment it comes at."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import pytest
 
 from gateway.access.clients import ABSENT, ClientChanged, mark_of
 from gateway.contract import ClientSpec, ProvisionRequest, RequestInvalid
 from gateway.contract.names import ClientId
-from gateway.store.connection import Store
-from tests.integration.holdings.site import Seam, Site
-from tests.lab.bind import BindPair
+from tests.integration.holdings.site import SeamedStore, Site
 from tests.lab.redis import RedisProcess
 
 ACTIONS = ("ensure", "rotate", "revoke", "remove")
-
-
-class SeamedStore(Store):
-    """A seam after hashes were read, before their reader goes by them."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.after_read = Seam()
-
-    async def hashes(self, keys: Sequence[str]) -> list[dict[str, str] | None]:
-        found = await super().hashes(keys)
-        await self.after_read.reach()
-        return found
 
 
 @pytest.fixture
@@ -33,13 +18,6 @@ async def store(redis_server: RedisProcess) -> AsyncIterator[SeamedStore]:
     store = SeamedStore(redis_server.url)
     yield store
     await store.close()
-
-
-@pytest.fixture
-async def site(store: SeamedStore, bind: BindPair, fresh_label: str) -> Site:
-    site = Site(store, bind, fresh_label)
-    await site.make_client()
-    return site
 
 
 def request(action: str, client_id: ClientId, pattern: str = "a.example.test") -> ProvisionRequest:

@@ -1,7 +1,7 @@
 """A deed on a hostname that was decided before something else was there: it leaves that alone."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 
 import pytest
@@ -11,26 +11,11 @@ from gateway.contract.names import Hostname
 from gateway.dns.outcome import PublishedOtherwise
 from gateway.holdings.as_seen import HostnameChanged, mark_of
 from gateway.holdings.claims import Claims
-from gateway.store.connection import Store
-from tests.integration.holdings.site import Seam, Site, now_ms
-from tests.lab.bind import BindPair
+from tests.integration.holdings.site import SeamedStore, Site, now_ms
 from tests.lab.redis import RedisProcess
 
 ONE = DnsRecord(type="A", value="198.51.100.1", ttl=300)
 TWO = DnsRecord(type="A", value="198.51.100.2", ttl=300)
-
-
-class SeamedStore(Store):
-    """A seam after hashes were read, before their reader goes by them."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.after_read = Seam()
-
-    async def hashes(self, keys: Sequence[str]) -> list[dict[str, str] | None]:
-        found = await super().hashes(keys)
-        await self.after_read.reach()
-        return found
 
 
 @pytest.fixture
@@ -38,13 +23,6 @@ async def store(redis_server: RedisProcess) -> AsyncIterator[SeamedStore]:
     store = SeamedStore(redis_server.url)
     yield store
     await store.close()
-
-
-@pytest.fixture
-async def site(store: SeamedStore, bind: BindPair, fresh_label: str) -> Site:
-    site = Site(store, bind, fresh_label)
-    await site.make_client()
-    return site
 
 
 @pytest.fixture

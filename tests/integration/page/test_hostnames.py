@@ -220,13 +220,19 @@ async def test_hostnames_in_a_state_are_those_that_the_census_has_listed(
     assert "There is no client nobody-at-all." in of_nobody.text
 
 
+async def fifty_three_claimed(store: Store, label: str) -> list[str]:
+    """Three more claims than a page has; their hostnames in order."""
+    names = [f"{label}-{number:02}.example.test" for number in range(53)]
+    await claimed(store, *names)
+    for name in names:
+        await store.add_to_set("gw:claims", name)
+    return names
+
+
 async def test_claimed_hostnames_are_listed_fifty_a_page(
     browser: PlainBrowser, page_lab: Lab, lab_store: Store, fresh_label: str
 ) -> None:
-    names = [f"{fresh_label}-{number:02}.example.test" for number in range(53)]
-    await claimed(lab_store, *names)
-    for name in names:
-        await lab_store.add_to_set("gw:claims", name)
+    names = await fifty_three_claimed(lab_store, fresh_label)
     found = pages(browser, f"{HERE}?state=claimed&prefix={fresh_label}")
     assert [len(each) for each in found] == [50, 3]
     assert [name for page in found for name in page] == names
@@ -235,10 +241,7 @@ async def test_claimed_hostnames_are_listed_fifty_a_page(
 async def test_list_of_claims_goes_on_though_its_last_one_was_taken_back(
     browser: PlainBrowser, page_lab: Lab, lab_store: Store, fresh_label: str
 ) -> None:
-    names = [f"{fresh_label}-{number:02}.example.test" for number in range(53)]
-    await claimed(lab_store, *names)
-    for name in names:
-        await lab_store.add_to_set("gw:claims", name)
+    names = await fifty_three_claimed(lab_store, fresh_label)
     first = browser.page(f"{HERE}?state=claimed&prefix={fresh_label}")
     assert browser.submit(f"{HERE}/{names[49]}/unclaim").status_code == 303
     assert listed(browser.page(first.links["Next page"])) == names[50:]
