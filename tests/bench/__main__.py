@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.bench import calls, pages, plots, rows, soak
+from tests.bench import calls, document, pages, plots, rows, soak
 from tests.bench.paces import tell
 from tests.bench.reporting import calls_table, compared_table, pages_table, soak_table
 from tests.bench.stock import MOST_HOLDINGS
@@ -22,6 +22,7 @@ from tests.lab.process import LabFault
 _MOST_MINUTES = 120.0
 _FEWEST_HOLDINGS = 100
 _ALL = "all"
+_DOCS = Path(__file__).parents[2] / "docs"
 
 
 def main() -> int:
@@ -40,7 +41,7 @@ def main() -> int:
             report, table = _run_all(options), ""
         elif options.bench in rows.ROWS:
             report = rows.run(options.bench, options.rounds, options.size, is_smoke=options.smoke)
-            _keep(report, options.plots)
+            _keep(report, options)
             table = compared_table(report)
         else:
             report = calls.measure(
@@ -66,15 +67,16 @@ def _run_all(options: argparse.Namespace) -> dict[str, Any]:
     def keep(report: dict[str, Any]) -> None:
         sys.stdout.write(f"{compared_table(report)}\n\n")
         sys.stdout.flush()
-        _keep(report, options.plots)
+        _keep(report, options)
 
     return rows.run_all(
         options.rounds, is_smoke=options.smoke, left_out=options.without or (), keep=keep
     )
 
 
-def _keep(report: dict[str, Any], folder: Path | None) -> None:
+def _keep(report: dict[str, Any], options: argparse.Namespace) -> None:
     """Write a row's report down and draw its curves, if they are to be kept anywhere."""
+    folder: Path | None = _DOCS / "measured" if options.write else options.plots
     if folder is None:
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,6 +85,8 @@ def _keep(report: dict[str, Any], folder: Path | None) -> None:
         file = folder / f"{report['bench']}-{curve['name']}.svg"
         file.write_text(plots.draw(curve))
         tell(f"drawn: {file}")
+    if options.write:
+        document.rewrite(_DOCS / "performance.md", folder, tuple(rows.ROWS))
 
 
 def _read_options() -> argparse.Namespace:
@@ -124,15 +128,22 @@ def _read_options() -> argparse.Namespace:
     every.add_argument(
         "--without", choices=rows.ROWS, action="append", help="all but this one (repeatable)"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if getattr(options, "write", False) and options.smoke:
+        parser.error("--write: the figures of a --smoke say nothing")
+    return options
 
 
 def _add_row(parser: argparse.ArgumentParser, tells: str, rounds: str) -> None:
     parser.description = f"Measure {tells}."
     parser.add_argument("--smoke", action="store_true", help="only to see that it works")
     parser.add_argument("--rounds", type=_whole(1, 100), help=f"{rounds} unless told")
-    parser.add_argument(
+    keeping = parser.add_mutually_exclusive_group()
+    keeping.add_argument(
         "--plots", type=Path, metavar="FOLDER", help="keeps its report and its curves (SVG) there"
+    )
+    keeping.add_argument(
+        "--write", action="store_true", help="keeps them in docs/measured, for docs/performance.md"
     )
 
 

@@ -99,11 +99,13 @@ def measure(pace: Pace) -> dict[str, Any]:
                 seconds = pace.seconds(_FIRST_SECONDS)
                 first_ms = [large.first_ms(seconds) for _ in range(pace.rounds)]
                 seen = _rows(size, few, figures)
-                rows += [
+                all_of_size = [
                     *seen,
                     alone(f"{size:,}: get ready, handed out for the first time", "ms", first_ms),
                     alone(f"{size:,}: Redis, a holding", "bytes", [bytes_each]),
                 ]
+                # Those between are points of the curves.
+                rows += [{**row, "isDetail": size != pace.size} for row in all_of_size]
                 faults += large.faults()
             for (kind, _), row in zip(figures.items(), seen, strict=True):
                 courses.setdefault(kind, [row["reference"]]).append(row["product"])

@@ -1,10 +1,14 @@
 """Turns reports into the table for people and the line for programs. Called by `__main__`."""
 
+import datetime
 import os
 import platform
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from tests.bench.document import figure
 
 MEBI = 1 << 20
 
@@ -12,11 +16,21 @@ MEBI = 1 << 20
 def machine(loads: Sequence[float]) -> dict[str, object]:
     """What the figures were measured on, and how busy it was meanwhile."""
     return {
+        "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
         "cpus": os.cpu_count(),
-        "python": platform.python_version(),
+        "processor": _processor(),
+        # The compiler tells a build of Debian's from one of one's own, which is slower.
+        "python": f"{platform.python_version()} ({platform.python_compiler()})",
         "kernel": platform.release(),
         "loadAverage": round(statistics.mean(loads), 1) if loads else None,
     }
+
+
+def _processor() -> str:
+    """As the kernel names it."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
 
 
 def machine_now() -> dict[str, object]:
@@ -29,17 +43,11 @@ def compared_table(report: dict[str, Any]) -> str:
     rows = [("work", "product", "reference", "ratio", "goal", "reached", "unit", "against")]
     for row in report["rows"]:
         reached = {None: "", True: "yes", False: "no"}[row["reached"]]
-        shown = [_figure(row[name]) for name in ("product", "reference", "ratio")]
+        shown = [figure(row[name]) for name in ("product", "reference", "ratio")]
         said = (row["goal"] or "", reached, row["unit"], row["against"] or "")
         rows.append((row["work"], *shown, *said))
     lines = [f"{report['bench']}:", _table(rows), *(f"note: {note}" for note in report["notes"])]
     return "\n".join([*lines, *(f"fault: {fault}" for fault in report["faults"])])
-
-
-def _figure(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def soak_table(report: dict[str, Any]) -> str:
