@@ -126,10 +126,13 @@ def choose_asker(
     if holder is not None and holder != THE_GATEWAY:
         client = by_id.get(holder.client_id)
         return Asker(holder.client_id, holder.app_id, "which holds the hostname", client)
-    for client in clients:
-        if may_hold(client, hostname):
-            why = "the first whose patterns match"
-            return Asker(client.client_id, ANY_APP, why, client)
+    able = [client for client in clients if may_hold(client, hostname)]
+    if able:
+        # One whose tokens were revoked can't call at all: it stands here only for want of another.
+        client = next((each for each in able if each.credentials), able[0])
+        is_first = client is able[0]
+        why = f"the first {'' if is_first else 'with a token '}whose patterns match"
+        return Asker(client.client_id, ANY_APP, why, client)
     why = "made up: a client whose patterns match"
     return Asker(ANY_CLIENT, ANY_APP, why, _made_up(hostname), is_real=False)
 

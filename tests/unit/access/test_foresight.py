@@ -1,8 +1,10 @@
 """Whose call is foreseen, and which clients may ask."""
 
-from gateway.access.clients import Client
+import dataclasses
+
+from gateway.access.clients import Client, Credential
 from gateway.access.foresight import ANY_APP, choose_asker, covering
-from gateway.contract.names import AppId, ClientId, Hostname
+from gateway.contract.names import AppId, ClientId, CredentialId, Hostname
 from gateway.holdings.own_certificate import THE_GATEWAY
 from gateway.store.documents import Holder
 
@@ -52,6 +54,15 @@ def test_client_that_may_asks_where_the_gateway_itself_holds_the_hostname() -> N
 def test_first_client_that_may_asks_for_a_free_hostname() -> None:
     asker = choose_asker(HOSTNAME, None, CLIENTS)
     assert (asker.client_id, asker.app_id, asker.client) == ("b", ANY_APP, CLIENTS[1])
+
+
+def test_client_without_a_token_asks_only_where_no_other_may() -> None:
+    called = dataclasses.replace(
+        CLIENTS[2], credentials=(Credential(CredentialId("1"), "digest", 0),)
+    )
+    asker = choose_asker(HOSTNAME, None, [*CLIENTS[:2], called])
+    assert (asker.client_id, asker.why) == ("c", "the first with a token whose patterns match")
+    assert choose_asker(HOSTNAME, None, CLIENTS).client_id == "b"
 
 
 def test_client_is_made_up_where_none_may_ask() -> None:
