@@ -7,6 +7,7 @@ marker. Called by `rows`.
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import dns.message
@@ -34,41 +35,43 @@ _LIMIT_SECONDS = 10.0
 _DNSPYTHON = "dnspython, one signed exchange in a loop"
 _NSUPDATE = "nsupdate, one message each"
 
+_Ports = tuple[int, ...]
+"""Of the gateways that are called, in turns."""
+
 
 def measure(pace: Pace) -> dict[str, Any]:
     """All rounds; `pace.size` holdings, and as many new hostnames in each."""
-    with running_lab(LabOptions(gateways=0)) as lab, serving(lab.config) as (gateway,):
+    with running_lab(LabOptions(gateways=0)) as lab, serving(lab.config, 2) as gateways:
         stock = Stock(pace.size)
-        stocked = stock_up(lab, stock, gateway.url, renewals=0, within_seconds=1)
-        bench = _Bench(lab, stocked, gateway.port, pace)
+        stocked = stock_up(lab, stock, gateways[0].url, renewals=0, within_seconds=1)
+        bench = _Bench(lab, stocked, pace)
+        both = tuple(gateway.port for gateway in gateways)
         tell("nothing to change")
-        same = alternate(pace.rounds, bench.unchanged, bench.exchanges)
-        tell(f"new hostnames, {AT_ONCE} at once")
-        new = alternate(pace.rounds, bench.create, bench.nsupdate_create)
-        tell(f"other addresses, {AT_ONCE} at once")
-        other = alternate(pace.rounds, bench.replace, bench.nsupdate_replace)
+        one = both[:1]
+        same = alternate(pace.rounds, lambda: bench.unchanged(one), bench.exchanges)
+        rows = [compared("sync unchanged", "calls/s", _DNSPYTHON, same, at_least(1.0))]
+        for ports, by in ((one, "one process"), (both, "two processes")):
+            many = f"{AT_ONCE} at once, {by}"
+            tell(f"new hostnames, then other addresses, {many}")
+            create, replace = partial(bench.create, ports), partial(bench.replace, ports)
+            new = alternate(pace.rounds, create, bench.nsupdate_create)
+            rows.append(compared(f"sync new, {many}", "names/s", _NSUPDATE, new, at_least(1.5)))
+            other = alternate(pace.rounds, replace, bench.nsupdate_replace)
+            rows.append(
+                compared(f"sync replace, {many}", "names/s", _NSUPDATE, other, at_least(1.0))
+            )
         tell("reading the zones")
         faults = bench.faults()
-    many = f"{AT_ONCE} at once"
-    return {
-        "rows": [
-            compared("sync unchanged", "calls/s", _DNSPYTHON, same, at_least(1.0)),
-            compared(f"sync new, {many}", "names/s", _NSUPDATE, new, at_least(1.5)),
-            compared(f"sync replace, {many}", "names/s", _NSUPDATE, other, at_least(1.0)),
-        ],
-        "notes": [],
-        "faults": faults,
-    }
+    return {"rows": rows, "notes": [], "faults": faults}
 
 
 class _Bench:
     """Both sides, and what they have published."""
 
-    def __init__(self, lab: Lab, stocked: Stocked, port: int, pace: Pace) -> None:
+    def __init__(self, lab: Lab, stocked: Stocked, pace: Pace) -> None:
         self._bind = lab.bind
         self._stocked = stocked
         self._stock = stocked.stock
-        self._port = port
         self._pace = pace
         self._failed = 0
         self._turns = 0
@@ -79,12 +82,12 @@ class _Bench:
     def _numbers(self) -> range:
         return range(self._stock.holdings)
 
-    def unchanged(self) -> float:
+    def unchanged(self, ports: _Ports) -> float:
         requests = [
             bodies.sync(self._stock, self._stocked.tokens, number, address(number))
             for number in self._numbers
         ]
-        burst = Burst((self._port,), requests, b'"managed-unchanged"')
+        burst = Burst(ports, requests, b'"managed-unchanged"')
         return self._judged(keep_up(burst, self._pace.seconds(_SECONDS), CONNECTIONS))
 
     def exchanges(self) -> float:
@@ -92,7 +95,7 @@ class _Bench:
         names = [self._stock.hostname(number) for number in self._numbers]
         return exchanges_per_second(self._bind, names, self._pace.seconds(_SECONDS))
 
-    def create(self) -> float:
+    def create(self, ports: _Ports) -> float:
         self._turns += 1
         clients = self._stock.clients
         requests = []
@@ -103,17 +106,17 @@ class _Bench:
             requests.append(
                 bodies.sync_hostname(self._stocked.tokens, client, hostname, address(number))
             )
-        burst = Burst((self._port,), requests, b'"managed-created"')
+        burst = Burst(ports, requests, b'"managed-created"')
         return self._judged(send_each(burst, AT_ONCE))
 
-    def replace(self) -> float:
+    def replace(self, ports: _Ports) -> float:
         self._turns += 1
         requests = []
         for number in self._numbers:
             value = other_address(self._turns * self._stock.holdings + number)
             self._ours[self._stock.hostname(number)] = value
             requests.append(bodies.sync(self._stock, self._stocked.tokens, number, value))
-        burst = Burst((self._port,), requests, b'"managed-updated"')
+        burst = Burst(ports, requests, b'"managed-updated"')
         return self._judged(send_each(burst, AT_ONCE))
 
     def nsupdate_create(self) -> float:
