@@ -58,7 +58,7 @@ class Prefix:
 
 
 # The first range that holds an address names it, so the single addresses stand before their ranges.
-_NOT_UNICAST: Final = (
+_NOT_UNICAST_IPV4: Final = (
     (Prefix("A", 0x00000000, 32), "unspecified"),
     (Prefix("A", 0x00000000, 8), 'part of 0.0.0.0/8 ("this network")'),
     (Prefix("A", 0x7F000000, 8), "a loopback address"),
@@ -66,6 +66,8 @@ _NOT_UNICAST: Final = (
     (Prefix("A", 0xE0000000, 4), "multicast"),
     (Prefix("A", 0xFFFFFFFF, 32), "the broadcast address"),
     (Prefix("A", 0xF0000000, 4), "part of 240.0.0.0/4 (reserved)"),
+)
+_NOT_UNICAST_IPV6: Final = (
     (Prefix("AAAA", 0, 128), "unspecified"),
     (Prefix("AAAA", 1, 128), "the loopback address"),
     (Prefix("AAAA", 0, 96), "IPv4-compatible"),
@@ -73,6 +75,7 @@ _NOT_UNICAST: Final = (
     (Prefix("AAAA", 0xFE80 << 112, 10), "link-local"),
     (Prefix("AAAA", 0xFF00 << 112, 8), "multicast"),
 )
+_NOT_UNICAST: Final = {"A": _NOT_UNICAST_IPV4, "AAAA": _NOT_UNICAST_IPV6}
 _IPV4_INSIDE_IPV6: Final = (Prefix("AAAA", 0, 96), Prefix("AAAA", 0xFFFF << 32, 96))
 
 
@@ -97,7 +100,7 @@ def address_fault(value: object, record_type: RecordType | None = None) -> str |
         return f"must be {wanted}{_hint(value)}, not {quoted(value)}"
     if record_type and address.record_type != record_type:
         return f"must be {wanted} to fit the type {record_type}, not {quoted(value)}"
-    for span, name in _NOT_UNICAST:
+    for span, name in _NOT_UNICAST[address.record_type]:
         if span.holds(address):
             return f"must be a unicast address, and {quoted(value)} is {name}"
     return None if str(address) == value else _misspelled(address, value)
@@ -112,7 +115,8 @@ def first_unicast(prefix: Prefix) -> Address | None:
     """The lowest unicast address in a prefix but for its network address; None without one."""
     number = prefix.number + (prefix.length < _BITS[prefix.record_type])
     while prefix.holds(address := Address(prefix.record_type, number)):
-        span = next((span for span, _ in _NOT_UNICAST if span.holds(address)), None)
+        spans = (span for span, _ in _NOT_UNICAST[prefix.record_type])
+        span = next((span for span in spans if span.holds(address)), None)
         if span is None:
             return address
         number = span.number + (1 << _BITS[span.record_type] - span.length)
@@ -162,9 +166,9 @@ def _hint(text: str) -> str:
 def _read(text: str) -> Address | None:
     """The address meant by a text in any common spelling, so that the right one can be named."""
     if _PADDED_IPV4.fullmatch(text):
-        octets = [int(octet) for octet in text.split(".")]
-        number = sum(octet << shift for octet, shift in zip(octets, (24, 16, 8, 0), strict=True))
-        return Address("A", number) if max(octets) <= 255 else None
+        a, b, c, d = map(int, text.split("."))
+        number = a << 24 | b << 16 | c << 8 | d
+        return Address("A", number) if max(a, b, c, d) <= 255 else None
     if not _IPV6_LIKE.fullmatch(text):
         return None
     try:
@@ -174,7 +178,7 @@ def _read(text: str) -> Address | None:
 
 
 def _ipv4_text(number: int) -> str:
-    return ".".join(str(number >> shift & 0xFF) for shift in (24, 16, 8, 0))
+    return f"{number >> 24}.{number >> 16 & 0xFF}.{number >> 8 & 0xFF}.{number & 0xFF}"
 
 
 def _ipv6_text(number: int) -> str:

@@ -123,11 +123,13 @@ def violations(model: type[WireModel], value: object, path: str) -> list[str]:
 def exactly(check: Check, convert: Callable[[Any], object] | None = None) -> PlainValidator:
     """A field whose value is judged by `check` alone, then kept or converted."""
 
-    def every_fault(value: object) -> list[Fault]:
+    def read(value: object) -> object:
         sentence = check(value)
-        return [] if sentence is None else [Fault("", sentence)]
+        if sentence is not None:
+            raise refusal([Fault("", sentence)])
+        return value if convert is None else convert(value)
 
-    return exactly_all(every_fault, convert)
+    return PlainValidator(read)
 
 
 def exactly_all(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _LONGEST_TEXT: Final = 400
+_WRITTEN: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Action(StrEnum):
@@ -139,14 +140,14 @@ class Entry:
             "repeated": self.repeated or None,
         }
         return {
-            name: plain(value, _LONGEST_TEXT) if isinstance(value, str) else value
+            name: plain(value, _LONGEST_TEXT) if type(value) is str else value
             for name, value in told.items()
             if value is not None
         }
 
     def to_text(self) -> str:
         """The JSON in one line of ASCII."""
-        return json.dumps(self.to_json(), separators=(",", ":"))
+        return _WRITTEN(self.to_json())
 
 
 _ACTOR: Final[ContextVar[Actor | None]] = ContextVar("actor", default=None)

@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.contract.faults import Fault, described, joined, path_text, quoted
+from gateway.contract.faults import Fault, described, joined, path_text, plain, quoted
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,23 @@ def test_path_text_names_keys_and_positions() -> None:
     assert path_text(["spec", "hostnamePatterns", 3]) == "spec.hostnamePatterns[3]"
     assert path_text(["a-b", 0, "c"]) == '["a-b"][0].c'
     assert path_text([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("published, as it was", "published, as it was"),
+        ("zwölf", "zwölf"),
+        ("", ""),
+        ("x" * 40, "x" * 40),
+        ("x" * 41, "x" * 40 + "..."),
+        ("a\tb\n", "a\\u{9}b\\n"),
+        ("token gwc_abc", "token gwc_(hidden)"),
+        ("GWA_abc", "GWA_(hidden)"),
+        ("-----begin PRIVATE KEY", "-----begin (hidden)"),
+    ],
+)
+def test_somebody_elses_sentence_is_left_as_it_is_unless_it_may_do_harm(
+    text: str, shown: str
+) -> None:
+    assert plain(text, 40) == shown
