@@ -21,7 +21,7 @@ from gateway.contract import DnsRecord, record_type_of
 from gateway.dns.owner import Owner
 from gateway.dns.situation import matching_zones, see_challenge, see_name, see_zone
 from gateway.holdings.hold import owner_of
-from gateway.holdings.records import remembered_record, require_readable, sought_records
+from gateway.holdings.remembered import remembered_record, require_readable, sought_records
 from gateway.store.connection import StoreRefused, StoreUnavailable
 from gateway.store.documents import Contended, Unreadable
 from gateway.store.schema_version import StateRefused

@@ -16,7 +16,7 @@ from gateway import measures
 from gateway.certificates.census_figures import FIGURES
 from gateway.certificates.enumerator import Enumerator
 from gateway.certificates.ledger import HeldBy
-from gateway.holdings.records import require_readable
+from gateway.holdings.remembered import require_readable
 from gateway.store.connection import StoreRefused, StoreUnavailable
 from gateway.store.name_index import NameIndex
 

@@ -27,10 +27,12 @@ from gateway.contract import (
     Overloaded,
     ProvisionRequest,
     ReleaseCertificateRequest,
+    StatedSync,
     SyncDnsRecordRequest,
     WireModel,
     ownership_in,
     read_request,
+    sync_in,
 )
 from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
 from gateway.contract.faults import plain
@@ -68,9 +70,9 @@ class _Method:
 
 
 class _Ahead(NamedTuple):
-    """Of a call for a certificate: its ownership, and the document that is on its way."""
+    """Of a call that is likely to be admitted: what it says, and the document on its way."""
 
-    ownership: StatedOwnership
+    said: StatedOwnership | StatedSync
     document: Begun | None
 
     def drop(self) -> None:
@@ -163,9 +165,14 @@ class Calls:
         It is asked for together with what the gate asks, so that there is one wait for both. What
         is judged, and in which order, is the same.
         """
-        if method.request is not GetCertificateRequest or not self._gate.knows(digest):
+        if not self._gate.knows(digest):
             return None
-        ownership = ownership_in(parameters)
+        if method.request is SyncDnsRecordRequest:
+            sync = sync_in(parameters)
+            if sync is None or sync.record is None:
+                return None
+            return _Ahead(sync, self._records.look_ahead(sync.ownership.hostname))
+        ownership = ownership_in(parameters) if method.request is GetCertificateRequest else None
         if ownership is None:
             return None
         return _Ahead(ownership, self._certificates.look_ahead(ownership.hostname))
@@ -189,11 +196,18 @@ class Calls:
     ) -> _Response:
         _demand_role(caller, method)
         if ahead is not None and isinstance(caller, ClientCaller):
-            owner = _owner(caller, ahead.ownership)
+            if isinstance(ahead.said, StatedSync):
+                return await self._sync(caller, ahead.said, ahead.document)
+            owner = _owner(caller, ahead.said)
             return await self._certificates.get(owner, ahead.document)
         return await method.carry_out(caller, read_request(method.request, parameters))
 
-    async def _sync(self, caller: ClientCaller, request: SyncDnsRecordRequest) -> WireModel:
+    async def _sync(
+        self,
+        caller: ClientCaller,
+        request: SyncDnsRecordRequest | StatedSync,
+        ahead: Begun | None = None,
+    ) -> WireModel:
         owner = _owner(caller, request.ownership)
         if request.record is None:
             return await self._records.withdraw(owner)
@@ -201,7 +215,7 @@ class Calls:
             answer = target_invalid(owner.hostname, request.record)
             self._trail.note(of_sync(owner, answer, wanted=request.record))
             return answer
-        return await self._records.publish(owner, request.record)
+        return await self._records.publish(owner, request.record, ahead)
 
     async def _get_certificate(
         self, caller: ClientCaller, request: GetCertificateRequest

@@ -29,7 +29,7 @@ from gateway.contract import (
 )
 from gateway.contract.names import AppId, ClientId, CredentialId
 from gateway.holdings.own_certificate import THE_GATEWAY
-from gateway.holdings.records import require_readable
+from gateway.holdings.remembered import require_readable
 from gateway.store.connection import StoreRefused, StoreUnavailable
 from gateway.store.documents import Contended, Holder, Unreadable
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gateway.certificates.agenda import certificate_of, issuance_of
 from gateway.holdings.rebuilding import Upshot
-from gateway.holdings.records import remembered_record
+from gateway.holdings.remembered import remembered_record
 from gateway.store.documents import Unreadable
 from gateway.views.holdings import is_readable, record_words, whose_words
 

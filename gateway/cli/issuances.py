@@ -153,7 +153,7 @@ def _outlook(
 ) -> Outlook | None:
     """How things stand. Raises `Unreadable` where any part of it can't be told."""
     from gateway.certificates.outlook import outlook
-    from gateway.holdings.records import require_readable
+    from gateway.holdings.remembered import require_readable
     from gateway.store.documents import Unreadable
 
     if isinstance(document, Unreadable):

@@ -96,7 +96,9 @@ from gateway.contract.requests import (
     EmptyRequest,
     GetCertificateRequest,
     ReleaseCertificateRequest,
+    StatedSync,
     SyncDnsRecordRequest,
+    sync_in,
 )
 from gateway.contract.responses import (
     PUBLISHED,
@@ -181,6 +183,7 @@ __all__ = [
     "RequestEnvelope",
     "RequestInvalid",
     "StatedOwnership",
+    "StatedSync",
     "SyncDnsRecordRequest",
     "SyncDnsRecordResponse",
     "SyncStatus",
@@ -208,6 +211,7 @@ __all__ = [
     "record_type_of",
     "render_request",
     "render_response",
+    "sync_in",
     "validate_gateway_allowed_dns_record_addresses",
     "validate_gateway_client_dns_record",
     "validate_gateway_client_hostname_ownership",

@@ -37,8 +37,12 @@ def ownership_in(parameters: dict[str, object]) -> StatedOwnership | None:
     None where there is anything to say against it, which the request's model does. It takes a third
     of the model's time.
     """
-    stated = parameters.get("ownership")
-    if len(parameters) != 1 or type(stated) is not dict or len(stated) != 2:
+    return stated_ownership(parameters.get("ownership")) if len(parameters) == 1 else None
+
+
+def stated_ownership(stated: object) -> StatedOwnership | None:
+    """The ownership that a JSON value spells in order; None as in `ownership_in`."""
+    if type(stated) is not dict or len(stated) != 2:
         return None
     app_id: Any = stated.get("appId")
     hostname: Any = stated.get("hostname")

@@ -5,7 +5,7 @@ may publish it is the business of the allowance. Used by the requests and respon
 layer and by clients.
 """
 
-from typing import Annotated, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import PlainValidator, ValidationInfo
 
@@ -16,6 +16,8 @@ from gateway.contract.scalars import choice_fault, whole_number_fault
 from gateway.contract.schema import WireModel, exactly, read_request, refusal, violations
 
 _TYPE: Final = "type"
+_NEEDED_KEYS: Final = {_TYPE, "value"}
+_KEYS: Final = {_TYPE, "value", "ttl"}
 
 
 def record_type_fault(value: object) -> str | None:
@@ -51,6 +53,22 @@ class DnsRecord(WireModel):
         Raises `RequestInvalid` with every violation.
         """
         return read_request(cls, {"type": record_type_of(address), "value": address, "ttl": ttl})
+
+
+def record_in(value: object) -> DnsRecord | None:
+    """The record that a JSON value spells in order, judged without pydantic.
+
+    None where there is anything to say against it, which `DnsRecord` does. It takes half of the
+    model's time, which was the most of reading a request.
+    """
+    if type(value) is not dict or not _NEEDED_KEYS <= value.keys() <= _KEYS:
+        return None
+    type_: Any = value[_TYPE]
+    address: Any = value["value"]
+    ttl: Any = value.get("ttl", BOUNDS.default_ttl_seconds)
+    if record_type_fault(type_) or address_fault(address, type_) or ttl_fault(ttl):
+        return None
+    return DnsRecord.model_construct(type=type_, value=address, ttl=int(ttl))
 
 
 def validate_gateway_client_dns_record(value: object, path: str = "record") -> list[str]:

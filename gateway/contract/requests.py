@@ -6,11 +6,11 @@ token out beforehand, so that no model and no violation ever holds one.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from gateway.contract.faults import Fault
-from gateway.contract.ownership import Ownership
-from gateway.contract.records import DnsRecord
+from gateway.contract.ownership import Ownership, StatedOwnership, stated_ownership
+from gateway.contract.records import DnsRecord, record_in
 from gateway.contract.scalars import flag_fault
 from gateway.contract.schema import WireModel, exactly
 
@@ -41,6 +41,27 @@ class SyncDnsRecordRequest(WireModel):
         """The object as it goes over the wire, with the one of the two keys that it uses."""
         unused = {"record"} if self.delete else {"delete"}
         return self.model_dump(mode="json", by_alias=True, exclude=unused)
+
+
+class StatedSync(NamedTuple):
+    """A `SyncDnsRecordRequest` that was judged without pydantic; `record` None: to withdraw it."""
+
+    ownership: StatedOwnership
+    record: DnsRecord | None
+
+
+def sync_in(parameters: dict[str, object]) -> StatedSync | None:
+    """The request that JSON values spell in order; None where its model has something to say.
+
+    It takes half of the model's time.
+    """
+    ownership = stated_ownership(parameters.get("ownership"))
+    if ownership is None or len(parameters) != 2:
+        return None
+    if parameters.get("delete") is True:
+        return StatedSync(ownership, None)
+    record = record_in(parameters.get("record"))
+    return None if record is None else StatedSync(ownership, record)
 
 
 class GetCertificateRequest(WireModel):

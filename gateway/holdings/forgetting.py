@@ -16,7 +16,7 @@ from gateway.certificates import debts as rules
 from gateway.certificates.agenda import debts_of, issuance_of
 from gateway.certificates.states import Debt, DebtKind
 from gateway.holdings.hold import given_up
-from gateway.holdings.records import remembered_record
+from gateway.holdings.remembered import remembered_record
 from gateway.store.documents import Change, Document, Holder
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from gateway.dns.errors import DnsFault, OutcomeUnknown
 from gateway.dns.survey import Verdict
 from gateway.holdings.hold import HeldByAnother, without_certificate
 from gateway.holdings.orphans import is_intent
-from gateway.holdings.records import remembered_record, sought_records
+from gateway.holdings.remembered import remembered_record, sought_records
 from gateway.store.documents import Change, Document, Holder
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from gateway.holdings import deeds
 from gateway.holdings.as_seen import HostnameChanged, demand_as_seen
 from gateway.holdings.claims import ClaimRefused
 from gateway.holdings.own_certificate import THE_GATEWAY
-from gateway.holdings.records import require_readable
+from gateway.holdings.remembered import require_readable
 from gateway.store.deeds import Action
 from gateway.store.documents import Holder
 

@@ -23,7 +23,7 @@ from gateway.dns.survey import Remembered, Sight, Verdict
 from gateway.dns.transfer import Challenge
 from gateway.holdings.hold import HeldByAnother, owner_of
 from gateway.holdings.orphans import is_intent
-from gateway.holdings.records import remembered_record
+from gateway.holdings.remembered import remembered_record
 from gateway.store.documents import Change, Contended, Document, Holder, Unreadable
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from gateway.certificates.agenda import certificate_of, debts_of, issuance_of
 from gateway.contract import (
     DnsRecord,
     Overloaded,
@@ -22,7 +21,6 @@ from gateway.contract import (
 from gateway.dns.outcome import Outcome, OutcomeKind
 from gateway.holdings import deeds
 from gateway.holdings.as_seen import demand_as_seen
-from gateway.holdings.claims import claim_of
 from gateway.holdings.conflicts_met import ConflictsMet
 from gateway.holdings.hold import HeldByAnother, given_up, hold_for, is_established, owner_of
 from gateway.holdings.orphans import is_intent
@@ -34,12 +32,19 @@ from gateway.holdings.record_answers import (
     came_to_nothing,
     demand_means,
 )
-from gateway.moments import is_epoch_ms
-from gateway.store.documents import Change, Contended, Document, Holder, Unreadable
+from gateway.holdings.remembered import (
+    is_published,
+    kept_record,
+    published_record,
+    remembered_record,
+    says,
+    sought_records,
+)
+from gateway.store.documents import Change, Contended, Document, Holder
 from gateway.store.trail import NO_TRAIL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from gateway.contract.names import Hostname
     from gateway.dns.owner import Owner
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
     from gateway.holdings.hold import Holds
     from gateway.holdings.orphans import Orphans
     from gateway.store.documents import Documents
+    from gateway.store.routing import Begun
     from gateway.store.trail import Trail
 
 CALL_BOUND_SECONDS: Final = 8.0
@@ -88,8 +94,16 @@ class Records:
         self._now_ms = now_ms
         self._conflicts_met = ConflictsMet()
 
-    async def publish(self, owner: Owner, wanted: DnsRecord) -> SyncDnsRecordResponse:
+    def look_ahead(self, hostname: Hostname) -> Begun | None:
+        """Ask for what `publish` is likely to read; changes nothing. Used by it, or dropped."""
+        return self._documents.look_ahead(hostname)
+
+    async def publish(
+        self, owner: Owner, wanted: DnsRecord, ahead: Begun | None = None
+    ) -> SyncDnsRecordResponse:
         """Publish or replace the ownership's record; repeatable.
+
+        `ahead` is what `look_ahead` of its hostname has asked for.
 
         Raises:
             Contended: another call withdrew the record each time it was published.
@@ -98,9 +112,11 @@ class Records:
         """
         deadline = _deadline()
         published: SyncDnsRecordResponse | None = None
-        for _ in range(ROUNDS):
+        for each in range(ROUNDS):
             try:
-                answer, is_kept = await self._publish_once(owner, wanted, deadline)
+                answer, is_kept = await self._publish_once(
+                    owner, wanted, deadline, ahead if each == 0 else None
+                )
             except HeldByAnother as fault:
                 if isinstance(fault, _Overtaken) and published is None:
                     continue
@@ -155,7 +171,7 @@ class Records:
                 only=None if as_seen is None or remembered is None else (remembered, *sought),
                 deadline=deadline,
             )
-            known = _published(document)
+            known = published_record(document)
             done = Withdrawal(answer_of(owner.hostname, outcome), outcome, known)
             if so_far is None or not done.is_idle:
                 self._told(owner, outcome, None, known)
@@ -185,7 +201,7 @@ class Records:
         return Withdrawal(self._told(owner, outcome, None), outcome)
 
     async def _publish_once(
-        self, owner: Owner, wanted: DnsRecord, deadline: float
+        self, owner: Owner, wanted: DnsRecord, deadline: float, ahead: Begun | None
     ) -> tuple[SyncDnsRecordResponse, bool]:
         """One round; not so when the record was withdrawn again before it could be remembered.
 
@@ -194,12 +210,13 @@ class Records:
             _Overtaken: another took it just now, which is to be judged like one that had it before.
         """
         holder = Holder(owner.client_id, owner.app_id)
-        document = await self._documents.read(owner.hostname)
+        document = await self._documents.read(owner.hostname, ahead)
         if hold_for(document, holder).is_conflict:
             document = await self._orphans.without_orphan(document, owner)
         if hold_for(document, holder).is_conflict:
             raise HeldByAnother(owner.hostname)
         edition = self._new_id()
+        remembered = remembered_record(document, wanted)
         intended = document.record is None
         latest = document
         if intended:
@@ -209,11 +226,12 @@ class Records:
             owner,
             wanted,
             held=is_established(document, holder),
-            remembered=remembered_record(document),
+            remembered=remembered,
             sought=sought_records(document),
             deadline=deadline,
         )
-        answer = self._told(owner, outcome, wanted, _published(document))
+        known = remembered if is_published(document) else None
+        answer = self._told(owner, outcome, wanted, known)
         if outcome.kind in PUBLISHED:
             if not await self._remember(latest, holder, outcome, edition):
                 return answer, False
@@ -272,8 +290,10 @@ class Records:
         up has taken the record out of the zone as well.
         """
         record = outcome.record
+        if record is None:
+            return True
         is_unchanged = outcome.kind is OutcomeKind.UNCHANGED
-        if record is None or (is_unchanged and _published(document) == record):
+        if is_unchanged and is_published(document) and says(document, record):
             return True
         is_mine = False
 
@@ -337,60 +357,6 @@ class Records:
 _NOTHING_TO_WITHDRAW: Final = Outcome(
     OutcomeKind.DELETED, "This ownership has no record here; what others have was not touched."
 )
-
-
-def kept_record(record: DnsRecord, edition: str, *, published: bool) -> dict[str, object]:
-    """What a document remembers of a record, in the shape that `remembered_record` reads."""
-    return {**record.to_wire(), "published": published, "edition": edition}
-
-
-def _published(document: Document) -> DnsRecord | None:
-    """The record that is remembered as published; an intent to publish is none."""
-    kept = document.record
-    return remembered_record(document) if kept is not None and kept["published"] else None
-
-
-def remembered_record(document: Document) -> DnsRecord | None:
-    """The record that a document says was published last, or was about to be.
-
-    Raises:
-        Unreadable: it is in another shape, or of another type than this release knows.
-    """
-    record = document.record
-    if record is None:
-        return None
-    if "published" not in record or not is_epoch_ms(record.get("sinceMs", 0)):
-        raise Unreadable(document.hostname)
-    return _read(document, record)
-
-
-def sought_records(document: Document) -> tuple[DnsRecord, ...]:
-    """The records that the zone may carry instead: what became of their publication is unknown.
-
-    Raises:
-        Unreadable: as in `remembered_record`.
-    """
-    return tuple(_read(document, kept) for kept in (document.record or {}).get("sought", ()))
-
-
-def _read(document: Document, kept: Mapping[str, Any]) -> DnsRecord:
-    try:
-        return DnsRecord(type=kept["type"], value=kept["value"], ttl=kept["ttl"])
-    except (KeyError, TypeError, ValueError):
-        raise Unreadable(document.hostname) from None
-
-
-def require_readable(document: Document) -> None:
-    """Raises `Unreadable` where any part of a document is in another shape than this release's."""
-    try:
-        remembered_record(document)
-        sought_records(document)
-        certificate_of(document)
-        issuance_of(document)
-        debts_of(document)
-        claim_of(document)
-    except (KeyError, TypeError, ValueError):
-        raise Unreadable(document.hostname) from None
 
 
 def _deadline() -> float:

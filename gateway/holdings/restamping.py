@@ -15,7 +15,7 @@ from gateway.certificates.seals import Found, Thing
 from gateway.dns.errors import DnsFault
 from gateway.dns.outcome import OutcomeKind
 from gateway.holdings.hold import owner_of
-from gateway.holdings.records import remembered_record
+from gateway.holdings.remembered import remembered_record
 
 if TYPE_CHECKING:
     from gateway.contract.names import Hostname, ZoneName

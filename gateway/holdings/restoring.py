@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.dns.errors import DnsFault
 from gateway.holdings.hold import given_up
-from gateway.holdings.records import kept_record
+from gateway.holdings.remembered import kept_record
 from gateway.store.documents import Change, Document, Holder
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gateway.certificates.agenda import issuance_of
-from gateway.holdings.records import remembered_record, require_readable
+from gateway.holdings.remembered import remembered_record, require_readable
 from gateway.store.documents import Unreadable
 
 if TYPE_CHECKING:

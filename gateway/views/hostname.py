@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gateway.certificates.keys import leaf_of
 from gateway.certificates.outlook import authority_name, debt_words, outlook
 from gateway.certificates.states import State
-from gateway.holdings.records import remembered_record, require_readable, sought_records
+from gateway.holdings.remembered import remembered_record, require_readable, sought_records
 from gateway.views.issuances import next_words
 from gateway.views.stages import stages_of, stages_passed
 

@@ -13,7 +13,7 @@ from gateway.agent.memory import Memories
 from gateway.certificates.sealing import KeyringInvalid, load_keyring, new_keyring_text
 from gateway.config import ConfigInvalid, load_settings
 from gateway.contract.names import Hostname
-from gateway.holdings.records import require_readable
+from gateway.holdings.remembered import require_readable
 from gateway.store.documents import Unreadable, as_document
 from tests.fuzz.conftest import FUZZ
 from tests.fuzz.mutations import altered, damaged

@@ -17,7 +17,7 @@ from gateway.contract.hostnames import hostname_fault
 from gateway.contract.names import Hostname
 from gateway.holdings.as_seen import mark_of
 from gateway.holdings.operator_deeds import DeedOutrun, DeedRefused
-from gateway.holdings.records import remembered_record, require_readable
+from gateway.holdings.remembered import remembered_record, require_readable
 from gateway.http.page.agreement import left_by_withdrawal
 from gateway.http.page.confirmations import TEMPLATE
 from gateway.http.page.faults import PageFault

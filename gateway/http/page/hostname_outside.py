@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from gateway.holdings.records import remembered_record
+from gateway.holdings.remembered import remembered_record
 from gateway.http.page.agreement import agreement
 from gateway.http.page.hostname_actions import hostname_of
 from gateway.http.page.pieces import PIECE_SECONDS, piece

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.certificates.agenda import certificate_of, issuance_of
 from gateway.holdings.own_certificate import THE_GATEWAY
-from gateway.holdings.records import remembered_record
+from gateway.holdings.remembered import remembered_record
 from gateway.http.page import charts
 from gateway.store.documents import Unreadable
 from gateway.views.holdings import is_readable, record_words

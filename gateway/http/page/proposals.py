@@ -17,7 +17,7 @@ from gateway.dns.owner import Owner
 from gateway.holdings.as_seen import mark_of
 from gateway.holdings.operator_deeds import why_not
 from gateway.holdings.own_certificate import THE_GATEWAY
-from gateway.holdings.records import remembered_record
+from gateway.holdings.remembered import remembered_record
 from gateway.http.page.confirmations import Confirmation, Field
 from gateway.http.page.shapes import path_to
 from gateway.views.holdings import record_words, whose_words

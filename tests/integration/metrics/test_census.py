@@ -11,7 +11,7 @@ from gateway.certificates.enumerator import ENTERED_AT_ONCE, Enumerator, KeptCen
 from gateway.certificates.states import StoredCertificate
 from gateway.clocks import now_ms, steady_ms
 from gateway.contract.names import Hostname
-from gateway.holdings.records import require_readable
+from gateway.holdings.remembered import require_readable
 from gateway.store import keys
 from gateway.store.clock import SharedClock
 from gateway.store.connection import Store

@@ -10,7 +10,7 @@ from gateway.certificates.agenda import certificate_of, debts_of, issuance_of
 from gateway.certificates.leases import has_lapsed
 from gateway.certificates.states import Debt, DebtKind, Issuance, State, StoredCertificate
 from gateway.contract.names import Hostname
-from gateway.holdings.records import require_readable
+from gateway.holdings.remembered import require_readable
 from gateway.moments import LATEST_MS
 from gateway.store.documents import Document, Unreadable, as_document
 from tests.unit.certificates.test_outlook import CERTIFICATE, issuance
