@@ -7,7 +7,6 @@ only the zone can tell; `records` and `certificates` ask it.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -165,7 +164,8 @@ class Holds:
             if hold_for(document, holder).is_conflict and not gives_way:
                 raise HeldByAnother(hostname)
             change = choose(document)
-            return replace(change, fields={**change.fields, "holder": holder})
+            fields = {**change.fields, "holder": holder}
+            return Change(fields, change.due_ms, change.touches_due)
 
         document = await self._documents.change(hostname, decide, seen)
         # A call that gave the hostname up may have taken the entry away after it was entered.

@@ -15,7 +15,7 @@ This module knows the fields and their JSON shapes, not what they mean. Called b
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway.contract.names import AppId, ClientId, Hostname
@@ -215,8 +215,16 @@ class Documents:
 
     async def commit(self, document: Document, change: Change) -> Document | None:
         """Make one change if the document is still as it was read; None when it is not."""
-        after = replace(document, **change.fields)  # type: ignore[arg-type]
-        dropped = all(getattr(after, name) in _NOTHING for name in _STATE_FIELDS)
+        after: dict[str, Any] = {name: getattr(document, name) for name in _FIELDS}
+        after.update(change.fields)
+        dropped = not any(_is_stored(after[name]) for name in _STATE_FIELDS)
+        sets: dict[str, str] = {}
+        deletes: list[str] = []
+        for name, value in () if dropped else change.fields.items():
+            if _is_stored(value):
+                sets[name] = _text(value)
+            else:
+                deletes.append(name)
         score = ""
         if change.touches_due or dropped:
             score = "-" if change.due_ms is None or dropped else str(change.due_ms)
@@ -228,19 +236,14 @@ class Documents:
             member=document.hostname,
             score=score,
             drop="drop" if dropped and document.version else "",
-            sets={
-                name: _text(value)
-                for name, value in change.fields.items()
-                if value not in _NOTHING and not dropped
-            },
-            deletes=[
-                name for name, value in change.fields.items() if value in _NOTHING and not dropped
-            ],
+            sets=sets,
+            deletes=deletes,
             list_key=keys.names_key(bucket),
         )
         if version is None:
             return None
-        return Document(document.hostname) if dropped else replace(after, version=version)
+        after["version"] = version
+        return Document(document.hostname) if dropped else Document(**after)
 
     async def due(self, now_ms: int, limit_per_bucket: int) -> list[Hostname]:
         """Hostnames with work due at `now_ms` (epoch milliseconds), over all buckets."""
@@ -294,8 +297,13 @@ _STATE_FIELDS: Final = ("holder", "record", "claim", "certificate", "issuance", 
 _LONGEST_WORD: Final = 1_024
 """Of an id, in characters: none is nearly as long."""
 
-_NOTHING: Final[tuple[object, ...]] = (None, (), [])
-"""Field values that are stored by leaving the field out."""
+_FIELDS: Final = tuple(Document.__dataclass_fields__)
+_WRITTEN: Final = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def _is_stored(value: object) -> bool:
+    """Whether a field with this value is there; None and an empty list are stored by no field."""
+    return value is not None and bool(value or type(value) not in {tuple, list})
 
 
 def _text(value: object) -> str:
@@ -303,7 +311,7 @@ def _text(value: object) -> str:
         value = {"clientId": value.client_id, "appId": value.app_id}
     elif isinstance(value, Lease):
         value = {"worker": value.worker, "fence": value.fence, "untilMs": value.until_ms}
-    return json.dumps(value, separators=(",", ":"))
+    return _WRITTEN(value)
 
 
 def _client_in(holder: str | None) -> ClientId | None:
