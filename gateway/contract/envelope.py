@@ -41,8 +41,12 @@ class RequestEnvelope:
     correlation_id: str | None
 
 
+NO_STATUS: Final = "ok"
+"""What an answer without a status counts as."""
+
+
 class Written(NamedTuple):
-    """The `response` object of an answer as JSON, and its `status` (`ok` where it has none)."""
+    """The `response` object of an answer as JSON, and its `status`, or `NO_STATUS`."""
 
     status: str
     body: bytes
@@ -50,7 +54,7 @@ class Written(NamedTuple):
 
 def written(wire: dict[str, Any]) -> Written:
     """A `response` object, of JSON values only, as it is sent."""
-    return Written(str(wire.get("status", "ok")), json_bytes(wire))
+    return Written(str(wire.get("status", NO_STATUS)), json_bytes(wire))
 
 
 def json_bytes(value: object) -> bytes:

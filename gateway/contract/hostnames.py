@@ -12,7 +12,10 @@ from gateway.contract.bounds import GATEWAY_CLIENT_HOSTNAME_CONTRACT as BOUNDS
 from gateway.contract.faults import described, quoted
 from gateway.contract.names import Hostname
 
-_LABEL: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_LABEL_FORM: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_LABEL: Final = re.compile(_LABEL_FORM)
+_USUAL: Final = re.compile(rf"(?!.*xn--)(?:{_LABEL_FORM}\.)+{_LABEL_FORM}(?<=[a-z])")
+"""Most hostnames, at one look: without IDNA, and with a letter at the end."""
 _NOT_IN_LABELS: Final = re.compile(r"[^a-z0-9-]")
 _ACE_PREFIX: Final = "xn--"
 
@@ -66,6 +69,8 @@ def _label_form_fault(label: str) -> str:
 
 
 def _spelling_fault(text: str) -> str | None:
+    if len(text) <= BOUNDS.max_hostname_characters and _USUAL.fullmatch(text):
+        return None
     if not text:
         return "is empty"
     if len(text) > BOUNDS.max_hostname_characters:

@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from gateway.contract.envelope import Written, written
+from gateway.contract.envelope import NO_STATUS, Written, written
 from gateway.contract.errors import RequestInvalid
 from gateway.contract.faults import Check, Fault, described, path_text, plain
 
@@ -52,7 +52,11 @@ class WireModel(BaseModel):
 
     def written(self) -> Written:
         """The object as the `response` of an answer."""
-        return written(self.to_wire())
+        try:
+            body = self.__pydantic_serializer__.to_json(self, by_alias=True)
+        except ValueError:  # a text that UTF-8 cannot hold
+            return written(self.to_wire())
+        return Written(str(getattr(self, "status", NO_STATUS)), body)
 
     @classmethod
     def from_wire(cls, value: object) -> tuple[Self | None, list[Fault]]:

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from gateway.dns.outcome import OutcomeKind
+from gateway.holdings.record_answers import PUBLISHED
 
 if TYPE_CHECKING:
     from gateway.dns.owner import Owner
@@ -32,7 +33,7 @@ class ConflictsMet:
             if len(self._owners) > REMEMBERED:
                 self._owners.popitem(last=False)
             return False
-        if kind not in {OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED}:
+        if not self._owners or kind not in PUBLISHED:
             return False
         had_met = owner in self._owners
         self._owners.pop(owner, None)

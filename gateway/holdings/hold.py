@@ -36,7 +36,7 @@ class Hold(Enum):
     @property
     def is_conflict(self) -> bool:
         """Whether it is held against the ownership."""
-        return self in {Hold.CLAIMED, Hold.ANOTHERS}
+        return self in (Hold.CLAIMED, Hold.ANOTHERS)
 
 
 class HeldByAnother(Exception):

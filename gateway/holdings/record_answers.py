@@ -29,7 +29,7 @@ _STATUS: Final[dict[OutcomeKind, SyncStatus]] = {
     OutcomeKind.UNAVAILABLE: "zone-unavailable",
     OutcomeKind.FAILED: "mutation-failed",
 }
-PUBLISHED: Final = {OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED}
+PUBLISHED: Final = (OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +75,22 @@ class Withdrawal:
 
 def answer_of(hostname: Hostname, outcome: Outcome) -> SyncDnsRecordResponse:
     """The answer that states an outcome."""
+    if outcome.kind in PUBLISHED:
+        # All of it was judged when the call was read, or is the gateway's own words.
+        return SyncDnsRecordResponse.model_construct(
+            status=_STATUS[outcome.kind],
+            hostname=hostname,
+            record=outcome.record,
+            conflicting_records=(),
+            retry_after_ms=None,
+            message=outcome.detail,
+        )
     is_conflict = outcome.kind is OutcomeKind.CONFLICT
     retry = outcome.retry_after_seconds
     return SyncDnsRecordResponse(
         status=_STATUS[outcome.kind],
         hostname=hostname,
-        record=outcome.record if outcome.kind in PUBLISHED else None,
+        record=None,
         conflicting_records=tuple(map(_evidence, outcome.found)) if is_conflict else (),
         retry_after_ms=None if retry is None else int(retry * 1000),
         message=outcome.detail,

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gateway.contract import is_gateway_client_hostname
-from gateway.contract.hostnames import hostname_fault
+from gateway.contract.hostnames import hostname_fault, labels_fault
 
 LONGEST = ".".join(["a" * 63, "a" * 63, "a" * 63, "a" * 61])
 
@@ -80,3 +80,9 @@ def test_a_named_spelling_is_always_an_accepted_one(text: str) -> None:
     fault = hostname_fault(text)
     if fault is not None and fault.startswith("must be spelled"):
         assert is_gateway_client_hostname(fault.split('"')[1])
+
+
+@given(st.lists(st.text("axn1-", max_size=4) | st.just("xn--bcher-kva"), max_size=4).map(".".join))
+def test_hostname_is_labels_each_of_which_may_be(text: str) -> None:
+    labels = text.split(".")
+    assert is_gateway_client_hostname(text) is (len(labels) > 1 and labels_fault(labels) is None)

@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -152,6 +153,8 @@ def test_response_goes_over_the_wire_and_is_read_again(
 ) -> None:
     assert response.to_wire() == wire
     assert type(response).from_wire(wire) == (response, [])
+    status, body = response.written()
+    assert (status, json.loads(body)) == (wire.get("status", "ok"), wire)
 
 
 def test_secrets_are_not_shown_when_a_response_is() -> None:
@@ -170,6 +173,13 @@ def test_secrets_are_not_shown_when_a_response_cannot_be_built() -> None:
 def test_text_that_utf8_cannot_hold_is_replaced_in_messages() -> None:
     refused = CertificateRefused(reason="authority-refused", message="CA says \ud800")
     assert refused.to_wire()["message"] == "CA says ?"
+
+
+def test_answer_is_written_whatever_text_it_has() -> None:
+    odd = CERTIFICATE.model_copy(update={"chain_pem": "\ud800"})
+    status, body = CertificateReady(certificate=odd).written()
+    assert status == "ready"
+    assert json.loads(body)["certificate"]["chainPem"] == "?"
 
 
 def test_message_that_is_no_text_is_refused() -> None:
