@@ -39,7 +39,7 @@ async def read_body(scope: Scope, receive: Receive, within: Deadline) -> bytes:
         raise EnvelopeInvalid("The content type must be application/json.", 415)
     if _is_larger_than_allowed(content_length.decode("latin-1")):
         raise _too_large()
-    whole_body = scope.get("extensions", {}).get(WHOLE_BODY)
+    whole_body = scope.get("extensions", {}).pop(WHOLE_BODY, None)
     body: bytes | None = None if whole_body is None else whole_body()
     if body is not None:
         if len(body) > MAX_BODY_BYTES:

@@ -8,6 +8,7 @@ else goes uvicorn's way (0.54). Must not: know what is served. Made by `protocol
 
 from __future__ import annotations
 
+import asyncio
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -19,12 +20,14 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from gateway.http.listener.protocol import Protocol
 
 WHOLE_BODY: Final = "gateway.whole_body"
-"""The extension: a function that answers the whole body, or None where it has not come yet."""
+"""The extension: a function that answers the whole body, or None where it has not come yet.
+
+Whoever asks takes it out of the scope: that, the request and its answer would keep each other."""
 
 _GO_ON: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _ODD: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -32,13 +35,54 @@ _NO_BODY: Final = frozenset({204, 304})
 
 
 class Cycle(RequestResponseCycle):
-    """One request and its answer."""
+    """One request and its answer.
 
-    answer_at_once: Callable[[bytes], None]
-    """What takes a whole answer."""
+    What uvicorn's own is given at its making is made here once it is needed, which mostly it is
+    not: the event that there is something to receive, and a transport that has parts to write.
+    """
 
-    _start: Any = None
-    """The head of the answer, while what follows is not known yet."""
+    def __init__(self, protocol: Protocol, scope: dict[str, Any], *, keep_alive: bool) -> None:
+        self._protocol = protocol
+        self._event: asyncio.Event | None = None
+        self._answering: Answering | None = None
+        self._start: Any = None  # the head of the answer, while what follows is not known yet
+        scope["extensions"] = {WHOLE_BODY: self.whole_body}
+        self.scope = scope  # type: ignore[assignment]
+        self.flow = protocol.flow
+        self.logger = protocol.logger
+        self.access_log = False
+        self.default_headers = protocol.server_state.default_headers
+        self.disconnected = False
+        self.keep_alive = keep_alive
+        self.waiting_for_100_continue = protocol.expect_100_continue
+        self.body = bytearray()
+        self.more_body = True
+        self.response_started = False
+        self.response_complete = False
+        self.chunked_encoding = None
+        self.expected_content_length = 0
+
+    @property
+    def message_event(self) -> asyncio.Event:  # type: ignore[override]
+        """That there is something to receive; for uvicorn."""
+        if self._event is None:
+            self._event = asyncio.Event()
+            if self.body or not self.more_body or self.disconnected or self.response_complete:
+                self._event.set()
+        return self._event
+
+    @property
+    def transport(self) -> Answering:  # type: ignore[override]
+        """What takes the parts of the answer; for uvicorn."""
+        if self._answering is None:
+            self._answering = Answering(self._protocol)
+            self.on_response = self._answering.complete
+        return self._answering
+
+    def tell(self) -> None:
+        """There is more of the request, or nobody to answer any more."""
+        if self._event is not None:
+            self._event.set()
 
     def whole_body(self) -> bytes | None:
         """The whole body, if it has come; it is taken out, so that `receive` has none of it."""
@@ -57,8 +101,9 @@ class Cycle(RequestResponseCycle):
             answer = None if self.flow.write_paused else self._whole(start, message)
             if answer is not None:
                 self.response_started = self.response_complete = True
-                self.message_event.set()
-                self.answer_at_once(answer)
+                self.tell()
+                self._protocol.transport.write(answer)
+                self._protocol.on_response_complete()
                 return
             await super().send(start)
         await super().send(message)
@@ -117,11 +162,6 @@ class Answering:
         """The answer is the last one."""
         self._write(b"")
         self._protocol.close_after_answer()
-
-    def take_whole(self, answer: bytes) -> None:
-        """All of an answer, head and body."""
-        self._protocol.transport.write(answer)
-        self._protocol.on_response_complete()
 
     def complete(self) -> None:
         """The answer is whole, also one that is nothing but a head."""

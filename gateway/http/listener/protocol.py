@@ -24,18 +24,18 @@ Must not: know what is served. Called by `server`.
 
 from __future__ import annotations
 
-import asyncio
-from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, cast
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Final
 
 import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from gateway.http.listener.cycle import WHOLE_BODY, Answering, Cycle
+from gateway.http.listener.cycle import Cycle
+from gateway.http.listener.heads import framing_fault, target_of, without_upgrade
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from uvicorn.config import Config
@@ -49,8 +49,6 @@ MAX_TARGET_BYTES: Final = 2 * 1024
 MAX_PIPELINED: Final = 32
 LINGER_SECONDS: Final = 2.0
 
-_VERSIONS: Final = frozenset({"1.0", "1.1"})
-
 
 class _Refused(Exception):
     """The request is not to be answered by the application; the connection ends."""
@@ -58,6 +56,9 @@ class _Refused(Exception):
 
 class Protocol(HttpToolsProtocol):
     """One connection. `on_lost` is called once it is gone."""
+
+    cycle: Cycle
+    """The request that came last, and its answer."""
 
     def __init__(
         self,
@@ -73,8 +74,13 @@ class Protocol(HttpToolsProtocol):
         self._on_lost = on_lost
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
+        self._is_idle = True
+        """Whether every request that has come was answered."""
+        self._kept_since: float | None = None
+        """Since when it waits for another request, by the event loop's time."""
         self._is_in_head = False
         self._is_in_body = False
+        self._has_begun_alone = False
         self._is_ending = False
         self._head_bytes = 0
         self._refusal: HTTPStatus | None = None
@@ -102,7 +108,7 @@ class Protocol(HttpToolsProtocol):
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The peer sends no more; whether the connection is kept, for the answers that are due."""
-        is_due = self.scheme == "http" and not self._is_idle() and not self._is_in_body
+        is_due = self.scheme == "http" and not self._is_idle and not self._is_in_body
         if is_due:
             self._end()
         return is_due
@@ -140,14 +146,10 @@ class Protocol(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         self._deadline = None
-        if self._is_in_head and self._is_idle():
+        if self._is_in_head and self._is_idle:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT)
         else:
             self.transport.close()
-
-    def _is_idle(self) -> bool:
-        """Whether every request that has come was answered."""
-        return self.cycle is None or self.cycle.response_complete
 
     # --- what comes in ---------------------------------------------------------------------
 
@@ -155,8 +157,8 @@ class Protocol(HttpToolsProtocol):
         """Feed the parser; refuse what it or this class does not take."""
         if self._is_ending or self.transport.is_closing():
             return
-        self._unset_keepalive_if_required()
-        awaits_head, was_in_head = self._is_idle() and not self._is_in_body, self._is_in_head
+        self._kept_since = None
+        awaits_head, was_in_head = self._is_idle and not self._is_in_body, self._is_in_head
         while data:
             try:
                 self.parser.feed_data(data)
@@ -166,17 +168,24 @@ class Protocol(HttpToolsProtocol):
             except httptools.HttpParserError:
                 self._refuse(self._refusal or HTTPStatus.BAD_REQUEST)
                 return
-        if self._is_idle() and not self._is_in_body:
-            if awaits_head:
-                # Mostly the head has come whole, and nothing is to be waited for.
-                self._await_peer()
-            elif not (self._is_in_head or self._deadline):
-                self._keep_alive()
+        if self._is_in_body or self._is_idle:  # mostly a request has come whole
+            self._await_rest(awaits_head)
         if was_in_head and self._is_in_head:
             # A header that goes on and on is not told of before its end.
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def _await_rest(self, awaited_head: bool) -> None:
+        """What has come does not end a request: the rest of it, or another one, is waited for."""
+        if self._is_in_body:
+            if self._has_begun_alone:
+                self._has_begun_alone = False
+                self._idle.begin(self._on_lost, self._give_way)
+        elif awaited_head:
+            self._await_peer()
+        elif not (self._is_in_head or self._deadline):
+            self._keep_alive()
 
     def _without_upgrade(self, rest: bytes) -> bytes:
         """What a new parser is to read: the same head without its Upgrade, and what follows it."""
@@ -189,20 +198,23 @@ class Protocol(HttpToolsProtocol):
         return head + rest
 
     def on_message_begin(self) -> None:
-        """A request begins."""
-        super().on_message_begin()
+        """A request begins. Its scope is made once its head is whole, where uvicorn begins it."""
+        self.url, self.headers, self.expect_100_continue = b"", [], False
         self._is_in_head, self._head_bytes = True, 0
 
     def on_url(self, url: bytes) -> None:
         """A part of the request's target."""
-        super().on_url(url)
+        self.url += url
         if len(self.url) > MAX_TARGET_BYTES:
             self._stop(HTTPStatus.REQUEST_URI_TOO_LONG)
-        self._count(len(url))
+        self._head_bytes += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, whole."""
-        super().on_header(name, value)
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
         self._head_bytes += len(name) + len(value) + 4
         if self._head_bytes > MAX_HEAD_BYTES:
             self._stop(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
@@ -211,44 +223,44 @@ class Protocol(HttpToolsProtocol):
         """The head is whole: judge its framing, then hand the request over."""
         self._is_in_head, self._is_in_body = False, True
         self._stop_awaiting()
-        self._judge_framing()
-        is_connect = self.parser.get_method() == b"CONNECT"
-        if self.parser.should_upgrade() and not is_connect:
-            self._plain_head = _head_without_upgrade(
-                self.parser.get_method(), self.url, self.parser.get_http_version(), self.headers
-            )
+        parser = self.parser
+        method, version = parser.get_method(), parser.get_http_version()
+        fault = framing_fault(version, self.headers)
+        if fault is not None:
+            self._stop(fault)
+        if parser.should_upgrade() and method != b"CONNECT":
+            self._plain_head = without_upgrade(method, self.url, version, self.headers)
             return
         if len(self.pipeline) >= MAX_PIPELINED:
             self._end()
         if not self._is_ending:
-            if self._is_idle():
-                self._idle.begin(self._on_lost, self._give_way)
-            self._begin_answer()
+            self._has_begun_alone = self._is_idle
+            self._begin_answer(method, version)
 
-    def _begin_answer(self) -> None:
+    def _begin_answer(self, method: bytes, version: str) -> None:
         """Hand the request over, as uvicorn does, once the one before it is answered."""
-        version, scope = self.parser.get_http_version(), self.scope
-        scope["method"] = self.parser.get_method().decode("ascii")
-        scope["http_version"] = version
-        scope["path"], scope["raw_path"], scope["query_string"] = _target(self.url)
-        answering = Answering(self)
-        cycle = Cycle(
-            scope=scope,
-            transport=cast("asyncio.Transport", answering),
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=self.access_log,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=self.expect_100_continue,
+        path, raw_path, query = target_of(self.url)
+        cycle = self.cycle = Cycle(
+            self,
+            {
+                "type": "http",
+                "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+                "http_version": version,
+                "server": self.server,
+                "client": self.client,
+                "scheme": self.scheme,
+                "root_path": self.root_path,
+                "method": method.decode("ascii"),
+                "path": path,
+                "raw_path": raw_path,
+                "query_string": query,
+                "headers": self.headers,
+                "state": {},
+            },
             keep_alive=version != "1.0" and self.parser.should_keep_alive(),
-            on_response=answering.complete,
         )
-        cycle.answer_at_once = answering.take_whole
-        scope["extensions"] = {WHOLE_BODY: cycle.whole_body}  # type: ignore[dict-item]
-        is_idle, self.cycle = self._is_idle(), cycle
-        if is_idle:
+        if self._is_idle:
+            self._is_idle = False
             self._start_asgi_task(cycle, self.app)
         else:
             self.flow.pause_reading()
@@ -256,55 +268,67 @@ class Protocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """A part of a body."""
-        if not self._is_ending:
-            super().on_body(body)
+        cycle = self.cycle
+        if self._is_ending or cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.tell()
 
     def on_message_complete(self) -> None:
         """A request is whole."""
         self._is_in_body = False
         self._stop_awaiting()
-        if not self._is_idle():
+        if not self._is_idle:
             self._idle.over(self._on_lost)
-        if self._plain_head is None and self.cycle is not None:
-            super().on_message_complete()
-            self._is_ending = self._is_ending or not self.cycle.keep_alive
+        cycle = self.cycle
+        if self._plain_head is None and cycle is not None:
+            if not cycle.response_complete:
+                cycle.more_body = False
+                cycle.tell()
+            self._is_ending = self._is_ending or not cycle.keep_alive
 
     def on_response_complete(self) -> None:
         """An answer is whole: what is still to come of a request has to come in time."""
-        super().on_response_complete()
+        self._is_idle = not self.pipeline
+        self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        waits_for_body = self._is_in_body and not self.pipeline
-        if self._is_idle() or waits_for_body:
+        self.flow.resume_reading()
+        if not self._is_idle:
+            self._start_asgi_task(*self.pipeline.pop())
+        if self._is_idle or (self._is_in_body and not self.pipeline):
             self._idle.begin(self._on_lost, self._give_way)
-        if self._is_idle() and (self._is_in_body or self._is_in_head):
-            self._unset_keepalive_if_required()
-            self._await_peer()
+        if self._is_idle:
+            if self._is_in_body or self._is_in_head:
+                self._await_peer()
+            else:
+                self._keep_alive()
 
     def _keep_alive(self) -> None:
-        """Between two requests: the next one may take its time, but not for ever."""
-        self._unset_keepalive_if_required()
-        self.timeout_keep_alive_task = self.loop.call_later(
-            self.timeout_keep_alive, self.timeout_keep_alive_handler
-        )
+        """Between two requests: the next one may take its time, but not for ever.
+
+        One timer looks again and again: to set and take back one for each request was 2% of a call.
+        """
+        self._kept_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._look_again(self.timeout_keep_alive)
+
+    def _look_again(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        self.timeout_keep_alive_task = None
+        if self._kept_since is None:
+            return
+        left_seconds = self._kept_since + self.timeout_keep_alive - self.loop.time()
+        if left_seconds > 0:
+            self._look_again(left_seconds)
+        else:
+            self.timeout_keep_alive_handler()
 
     # --- refusing --------------------------------------------------------------------------
-
-    def _count(self, size: int) -> None:
-        self._head_bytes += size
-        if self._head_bytes > MAX_HEAD_BYTES:
-            self._stop(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-
-    def _judge_framing(self) -> None:
-        version = self.parser.get_http_version()
-        hosts = sum(name == b"host" for name, _ in self.headers)
-        codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
-        if version not in _VERSIONS:
-            self._stop(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
-        if hosts > 1 or (hosts == 0 and version == "1.1"):
-            self._stop(HTTPStatus.BAD_REQUEST)
-        if codings and (codings != [b"chunked"] or version == "1.0"):
-            self._stop(HTTPStatus.BAD_REQUEST)
 
     def _stop(self, status: HTTPStatus) -> None:
         """Stop the parser within one of its calls; `data_received` then refuses."""
@@ -317,7 +341,7 @@ class Protocol(HttpToolsProtocol):
         if cycle is not None and not cycle.response_complete:
             if cycle.more_body and not cycle.response_started and not self.pipeline:
                 cycle.disconnected = True  # its own body is at fault: nothing is to be made of it
-                cycle.message_event.set()
+                cycle.tell()
             else:
                 self._end()
                 return
@@ -355,23 +379,7 @@ class Protocol(HttpToolsProtocol):
     def _end(self) -> None:
         """Take no more; close after the last answer that is under way."""
         self._is_ending = True
-        if self._is_idle():
+        if self._is_idle:
             self.transport.close()
         else:
             self.cycle.keep_alive = False
-
-
-@lru_cache(64)
-def _target(url: bytes) -> tuple[str, bytes, bytes]:
-    """A request's path, decoded and as it came, and its query; raises httptools' errors."""
-    parsed = httptools.parse_url(url)
-    path = parsed.path.decode("ascii")
-    return unquote(path) if "%" in path else path, parsed.path, parsed.query or b""
-
-
-def _head_without_upgrade(
-    method: bytes, target: bytes, version: str, headers: list[tuple[bytes, bytes]]
-) -> bytes:
-    lines = [b"%b %b HTTP/%b" % (method, target, version.encode())]
-    lines += [b"%b: %b" % pair for pair in headers if pair[0] != b"upgrade"]
-    return b"\r\n".join([*lines, b"", b""])
