@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 BODY_BOUND_SECONDS: Final = 10.0
 
 _JSON: Final = b"application/json"
+_DIGITS: Final = len(str(MAX_BODY_BYTES))
 
 
 class _Gone(Exception):
     """Nobody is there any more to send the rest."""
 
 
-async def read_body(scope: Scope, receive: Receive, within: Deadline) -> bytes:
-    """The whole body of a JSON request, within a time limit.
+def whole_body(scope: Scope) -> bytes | None:
+    """The whole body of a JSON request; None where it has not come yet, or nobody tells.
 
     Raises:
-        EnvelopeInvalid: not JSON content (415), larger than `MAX_BODY_BYTES` (413), or too slow or
-            cut off (408).
+        EnvelopeInvalid: not JSON content (415), or larger than `MAX_BODY_BYTES` (413).
     """
     content_type = content_length = b""
     for name, value in reversed(scope["headers"]):  # of several the first one counts
@@ -37,14 +37,22 @@ async def read_body(scope: Scope, receive: Receive, within: Deadline) -> bytes:
     # Mostly spelled so; another spelling is looked at.
     if content_type != _JSON and content_type.split(b";", 1)[0].strip().lower() != _JSON:
         raise EnvelopeInvalid("The content type must be application/json.", 415)
-    if _is_larger_than_allowed(content_length.decode("latin-1")):
+    # So many digits are always few enough.
+    if len(content_length) >= _DIGITS and _is_larger_than_allowed(content_length.decode("latin-1")):
         raise _too_large()
-    whole_body = scope.get("extensions", {}).pop(WHOLE_BODY, None)
-    body: bytes | None = None if whole_body is None else whole_body()
-    if body is not None:
-        if len(body) > MAX_BODY_BYTES:
-            raise _too_large()
-        return body
+    take = scope.get("extensions", {}).pop(WHOLE_BODY, None)
+    body: bytes | None = None if take is None else take()
+    if body is not None and len(body) > MAX_BODY_BYTES:
+        raise _too_large()
+    return body
+
+
+async def collect_body(receive: Receive, within: Deadline) -> bytes:
+    """The body as it comes, within a time limit; what `whole_body` has judged.
+
+    Raises:
+        EnvelopeInvalid: larger than `MAX_BODY_BYTES` (413), or too slow or cut off (408).
+    """
     try:
         with within:
             return await _collect(receive)
@@ -55,8 +63,7 @@ async def read_body(scope: Scope, receive: Receive, within: Deadline) -> bytes:
 def _is_larger_than_allowed(content_length: str) -> bool:
     """By the number of digits first: Python refuses to read thousands of them as a number."""
     digits = content_length.lstrip("0")
-    longest = len(str(MAX_BODY_BYTES))
-    return digits.isdecimal() and (len(digits) > longest or int(digits) > MAX_BODY_BYTES)
+    return digits.isdecimal() and (len(digits) > _DIGITS or int(digits) > MAX_BODY_BYTES)
 
 
 async def _collect(receive: Receive) -> bytes:

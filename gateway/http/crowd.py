@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from gateway import measures
 from gateway.contract import Overloaded
@@ -59,7 +59,7 @@ class Crowd:
         self._now_seconds = now_seconds
         self._by_name: dict[str, int] = {}
         self._under_way = self._of_strangers = 0
-        self._inside = 0
+        self._waiting = 0
         self._known: deque[asyncio.Future[None]] = deque()
         self._strangers: deque[asyncio.Future[None]] = deque()
         self._usher: asyncio.Task[None] | None = None
@@ -67,47 +67,21 @@ class Crowd:
         self._seconds_apart = _FIRST_GUESS_SECONDS
         """How far apart calls have ended lately, where many were under way."""
 
-    def place(self, name: str, *, is_known: bool) -> Place:
-        """A place for one call, once it is its turn. `is_known`: the caller was good lately.
-
-        Entering it raises `Overloaded`: there are too many calls, or its turn did not come in time.
-        """
-        return Place(self, name, is_known=is_known)
-
-    async def enter(self, name: str, *, is_known: bool) -> None:
-        """For `Place`: begin a call, once it is its turn."""
+    def enter(self, name: str, *, is_known: bool) -> bool:
+        """For `Place`: begin a call; whether it has to wait for its `turn`."""
         if self._is_full(name, is_known):
             raise self._refusal()
-        self._enter(name, is_known)
         queue = self._known if is_known else self._strangers
-        if queue or not self._may_begin(queue):
-            try:
-                await self._turn(queue)
-            except BaseException:
-                self._leave(name, is_known)
-                raise
-        self._inside += 1
-
-    def leave(self, name: str, *, is_known: bool) -> None:
-        """For `Place`: the call is over."""
-        self._inside -= 1
-        self._leave(name, is_known)
-
-    def _is_full(self, name: str, is_known: bool) -> bool:
-        every, each = self.limits.all, self.limits.each
-        if 0 < each <= self._by_name.get(name, 0) or 0 < every <= self._under_way:
-            return True
-        # While Redis hangs, so do those who would be refused: half of the places are not for them.
-        return not is_known and 0 < every <= 2 * self._of_strangers
-
-    def _enter(self, name: str, is_known: bool) -> None:
+        has_to_wait = bool(queue) or not self._may_begin(queue)
         if self._under_way == 0:
             self._last_end = self._now_seconds()
         self._under_way += 1
         self._of_strangers += not is_known
         self._by_name[name] = self._by_name.get(name, 0) + 1
+        return has_to_wait
 
-    def _leave(self, name: str, is_known: bool) -> None:
+    def leave(self, name: str, *, is_known: bool) -> None:
+        """For `Place`: the call is over."""
         now = self._now_seconds()
         if self._under_way >= _ENOUGH_TO_TELL:
             apart = now - self._last_end
@@ -121,15 +95,12 @@ class Crowd:
         else:
             del self._by_name[name]
 
-    def _refusal(self) -> Overloaded:
-        """With the time in which those that are under way now will be over, as it looks."""
-        measures.limit_reached("concurrency")
-        wait_ms = int(self._under_way * self._seconds_apart * 1_000)
-        return Overloaded(min(max(wait_ms, _SHORTEST_WAIT_MS), _LONGEST_WAIT_MS))
-
-    async def _turn(self, queue: deque[asyncio.Future[None]]) -> None:
+    async def turn(self, *, is_known: bool) -> None:
+        """For `Place`: wait until a call that has begun may go on."""
+        queue = self._known if is_known else self._strangers
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         queue.append(turn)
+        self._waiting += 1
         if self._usher is None:
             self._usher = asyncio.create_task(self._let_in())
         try:
@@ -138,11 +109,26 @@ class Crowd:
         except TimeoutError:
             raise self._refusal() from None
         finally:
+            self._waiting -= 1
             if turn in queue:
                 queue.remove(turn)
 
+    def _is_full(self, name: str, is_known: bool) -> bool:
+        every, each = self.limits.all, self.limits.each
+        if 0 < each <= self._by_name.get(name, 0) or 0 < every <= self._under_way:
+            return True
+        # While Redis hangs, so do those who would be refused: half of the places are not for them.
+        return not is_known and 0 < every <= 2 * self._of_strangers
+
+    def _refusal(self) -> Overloaded:
+        """With the time in which those that are under way now will be over, as it looks."""
+        measures.limit_reached("concurrency")
+        wait_ms = int(self._under_way * self._seconds_apart * 1_000)
+        return Overloaded(min(max(wait_ms, _SHORTEST_WAIT_MS), _LONGEST_WAIT_MS))
+
     def _may_begin(self, queue: deque[asyncio.Future[None]]) -> bool:
-        return self._inside < (_AT_ONCE if queue is self._known else _AT_ONCE // 2)
+        inside = self._under_way - self._waiting
+        return inside < (_AT_ONCE if queue is self._known else _AT_ONCE // 2)
 
     async def _let_in(self) -> None:
         """Let the waiting in, one each time that the loop comes round soon."""
@@ -158,22 +144,33 @@ class Crowd:
 
 
 class Place:
-    """One call's place in a crowd; see `Crowd.place`. A generator for each took twice as long."""
+    """One call's place in a crowd, for the length of a block that begins with its `turn`.
 
-    __slots__ = ("_crowd", "_is_known", "_name")
+    `is_known`: the caller was good lately. Entering it raises `Overloaded`: there are too many
+    calls. Nearly none `waits` for its turn, and whoever asks that first saves a coroutine.
+    """
+
+    __slots__ = ("_crowd", "_is_known", "_name", "waits")
 
     def __init__(self, crowd: Crowd, name: str, *, is_known: bool) -> None:
         self._crowd = crowd
         self._name = name
         self._is_known = is_known
+        self.waits = False
 
-    async def __aenter__(self) -> None:
-        await self._crowd.enter(self._name, is_known=self._is_known)
+    def __enter__(self) -> Self:
+        self.waits = self._crowd.enter(self._name, is_known=self._is_known)
+        return self
 
-    async def __aexit__(
+    def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
         self._crowd.leave(self._name, is_known=self._is_known)
+
+    async def turn(self) -> None:
+        """Wait for the turn, if need be; raises `Overloaded` where it does not come in time."""
+        if self.waits:
+            await self._crowd.turn(is_known=self._is_known)

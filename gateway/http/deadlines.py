@@ -2,6 +2,7 @@
 
 `asyncio.timeout` sets a timer for each and takes it back, which was a tenth of a call; nearly none
 ever ends one. Here they wait in order, and one timer looks at the first when it would be late.
+The loop is asked for once: before Python 3.12 that is a system call each time (getpid).
 Called by the endpoint and by `switch`.
 """
 
@@ -24,6 +25,7 @@ class Deadlines:
         self._under_way: dict[Deadline, None] = {}
         """In the order of their ends."""
         self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def within(self) -> Deadline:
         """A limit around a block, as `asyncio.timeout` is one; raises TimeoutError at its end."""
@@ -36,12 +38,17 @@ class Deadlines:
             deadline.at = min(deadline.at, at)
         self._set_timer()
 
-    def begin(self, deadline: Deadline) -> None:
-        """For `Deadline`: it is under way."""
-        deadline.at = min(asyncio.get_running_loop().time() + self._seconds, self._by)
+    def begin(self, deadline: Deadline) -> asyncio.Task[Any]:
+        """For `Deadline`: it is under way, for the current task."""
+        loop = self._loop
+        if loop is None:
+            loop = self._loop = asyncio.get_running_loop()
+        at = loop.time() + self._seconds
+        deadline.at = at if at < self._by else self._by
         self._under_way[deadline] = None
         if self._timer is None and deadline.at < math.inf:
             self._set_timer()
+        return asyncio.current_task(loop)  # type: ignore[return-value]
 
     def end(self, deadline: Deadline) -> None:
         """For `Deadline`: it is not under way any more; repeatable."""
@@ -76,9 +83,8 @@ class Deadline:
         self.at = math.inf
 
     def __enter__(self) -> None:
-        self._task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
-        self._before = self._task.cancelling()
-        self._all.begin(self)
+        task = self._task = self._all.begin(self)
+        self._before = task.cancelling()
 
     def __exit__(
         self,
@@ -88,9 +94,10 @@ class Deadline:
     ) -> None:
         self._all.end(self)
         # As `asyncio.timeout` does: whoever else has cancelled the task is not kept from it.
-        is_ours = self._has_struck and self._task.uncancel() <= self._before
-        if is_ours and kind is asyncio.CancelledError:
-            raise TimeoutError from error
+        if self._has_struck:
+            is_ours = self._task.uncancel() <= self._before
+            if is_ours and kind is asyncio.CancelledError:
+                raise TimeoutError from error
 
     def strike(self) -> None:
         """Its time is over."""

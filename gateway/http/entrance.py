@@ -97,9 +97,16 @@ class Entrance:
 
     def remote_of(self, scope: Scope) -> str:
         """The address of whoever calls."""
+        for name, _ in scope["headers"]:
+            if name == _FORWARDED:
+                return self._told_of(scope)
+        return remote.remote_of(_peer_of(scope), (), ())
+
+    def _told_of(self, scope: Scope) -> str:
+        """The same of a call that somebody has passed on."""
         peer, forwarded = _peer_of(scope), _values_of(scope, _FORWARDED)
         address = remote.remote_of(peer, forwarded, self._trusted_proxies)
-        if forwarded and not self._has_told_of_proxy and address == remote.remote_of(peer, (), ()):
+        if not self._has_told_of_proxy and address == remote.remote_of(peer, (), ()):
             self._has_told_of_proxy = True
             _log.warning("a proxy that is not in http.trusted_proxies", remote=address)
         return address
@@ -165,9 +172,9 @@ class Entrance:
         return ShutOut(max(self._flood.wait_ms(subscriber), 1), _SHUT_OUT)
 
     def place(self, address: str, digest: str | None) -> Place:
-        """A place among the calls under way; raises as `Crowd.place` does."""
+        """A place among the calls under way; see there."""
         name = digest or remote.subscriber_of(address)
-        return self._crowd.place(name, is_known=self._flood.is_known(digest))
+        return Place(self._crowd, name, is_known=self._flood.is_known(digest))
 
     def note(
         self,
@@ -177,7 +184,9 @@ class Entrance:
         refusal: CallError | None,
     ) -> None:
         """Take note of how a call ended; `voucher` as `demand_calm` answered it."""
-        if isinstance(refusal, (Unauthorized, MethodUnknown, EnvelopeInvalid)):
+        if refusal is None:  # mostly
+            self._flood.remember(digest)
+        elif isinstance(refusal, (Unauthorized, MethodUnknown, EnvelopeInvalid)):
             if voucher is None:
                 self._flood.refused(remote.subscriber_of(address))
             else:

@@ -92,11 +92,18 @@ class FloodGate:
         Found without reading the call, so it may stand anywhere in it: whether it is the caller's
         own shows once the call was read.
         """
-        return next((each for each in digests_in(body) if self._vouches(each)), None)
+        return next((each for each in digests_in(body) if self.is_known(each)), None)
 
     def is_known(self, digest: str | None) -> bool:
-        """Whether a token was right lately, by its digest; None stands for what can be none."""
-        return digest is not None and self._vouches(digest)
+        """Whether a token was right lately, by its digest; None stands for what can be none.
+
+        One that was right, but has had too many refusals of what it let in, is not.
+        """
+        now_us = self._now_us()
+        if digest is None or self._known_until_us.get(digest, 0) <= now_us:
+            return False
+        stored_us = self._token_whole_at_us.get(digest, 0)
+        return stored_us <= now_us or self._of_token.wait_us(stored_us, now_us) == 0
 
     def charge(self, voucher: str) -> None:
         """Count a refusal of what was let in for a token, which is forgotten for too many."""
@@ -104,26 +111,22 @@ class FloodGate:
         stored_us = self._token_whole_at_us.get(voucher, 0)
         self._token_whole_at_us[voucher] = self._of_token.after_one(stored_us, now_us)
         _bound(self._token_whole_at_us, voucher, MOST_TOKENS)
-        if not self._vouches(voucher):
+        if not self.is_known(voucher):
             self._known_until_us.pop(voucher, None)
 
     def remember(self, digest: str | None) -> None:
-        """Take note of a token that was right."""
-        if digest is not None:
-            self._known_until_us[digest] = self._now_us() + KNOWN_SECONDS * SECOND_US
+        """Take note of a token that was right, once a minute at most."""
+        if digest is None:
+            return
+        until_us = self._now_us() + KNOWN_SECONDS * SECOND_US
+        if until_us - self._known_until_us.get(digest, 0) >= MINUTE_US:
+            self._known_until_us[digest] = until_us
             _bound(self._known_until_us, digest, MOST_TOKENS)
 
     def forget(self, digest: str | None) -> None:
         """Take note of a token that was refused."""
         if digest is not None:
             self._known_until_us.pop(digest, None)
-
-    def _vouches(self, digest: str) -> bool:
-        now_us = self._now_us()
-        if self._known_until_us.get(digest, 0) <= now_us:
-            return False
-        stored_us = self._token_whole_at_us.get(digest, 0)
-        return stored_us <= now_us or self._of_token.wait_us(stored_us, now_us) == 0
 
 
 def _bound(table: OrderedDict[str, int], last: str, most: int) -> None:

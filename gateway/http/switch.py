@@ -30,24 +30,22 @@ class Turn:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._under_way = 0
-        self._none = asyncio.Event()
-        self._none.set()
+        self.under_way = 0
+        self._none: asyncio.Event | None = None
 
     async def ended(self) -> None:
         """Return once no request is under way; final only when another turn has begun."""
-        await self._none.wait()
-
-    def begin(self) -> None:
-        """Count a request in."""
-        self._under_way += 1
-        self._none.clear()
+        while self.under_way:
+            if self._none is None:
+                self._none = asyncio.Event()
+            await self._none.wait()
 
     def end(self) -> None:
         """Count a request out."""
-        self._under_way -= 1
-        if self._under_way == 0:
+        self.under_way -= 1
+        if self._none is not None and self.under_way == 0:
             self._none.set()
+            self._none = None
 
 
 class Switch:
@@ -87,7 +85,7 @@ class Switch:
             except TimeoutError:
                 return {"type": "http.disconnect"}
 
-        turn.begin()
+        turn.under_way += 1
         try:
             await turn.app(scope, receive_on, send_on)
         finally:

@@ -8,7 +8,6 @@ have and the answer's header `X-Request-Id` too, and one line of its own once it
 from __future__ import annotations
 
 import secrets
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import structlog
@@ -25,13 +24,15 @@ from gateway.contract import (
     render_response,
 )
 from gateway.contract.faults import quoted
-from gateway.http.body import BODY_BOUND_SECONDS, read_body
+from gateway.http.body import BODY_BOUND_SECONDS, collect_body, whole_body
 from gateway.http.deadlines import Deadlines
 from gateway.http.entrance import ShutOut, digest_shown
 from gateway.store.connection import StoreUnavailable
 from gateway.store.documents import Contended
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.types import Receive, Scope, Send
 
     from gateway.contract import Written
@@ -45,6 +46,10 @@ RETRY_AFTER_MS: Final = 1_000
 _CUT_SHORT: Final = frozenset({408, 413})
 """What is left of the body is not read then, so the connection cannot carry another request."""
 REQUEST_ID_HEADER: Final = "X-Request-Id"
+_REQUEST_ID: Final = REQUEST_ID_HEADER.encode()
+
+_IDS_AT_ONCE: Final = 256
+_ID_DIGITS: Final = 16
 
 _log = structlog.get_logger(__name__)
 
@@ -78,7 +83,7 @@ class TypedRequestEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
-        began, request_id = measures.moment(), secrets.token_hex(8)
+        began, request_id = measures.moment(), next(_request_ids)
         remote = self._entrance.remote_of(scope)
         underway.begin(request_id, remote)
         self._under_way += 1
@@ -99,7 +104,8 @@ class TypedRequestEndpoint:
         refusal: CallError | None = None
         try:
             body = await self._body(scope, receive, remote)
-            voucher = await self._entrance.demand_calm(remote, body)
+            if self._entrance.is_shut_out(remote):
+                voucher = await self._entrance.demand_calm(remote, body)
             envelope = parse_request(body)
             digest = digest_shown(envelope)
             if voucher is not None:
@@ -113,12 +119,15 @@ class TypedRequestEndpoint:
         return _render(envelope, response, refusal)
 
     async def _body(self, scope: Scope, receive: Receive, remote: str) -> bytes:
-        is_shut_out = self._entrance.is_shut_out(remote)
-        bound = self._time_of_shut_out if is_shut_out else self._time_of_body
         try:
             if scope["method"] != "POST":
                 raise EnvelopeInvalid("The method must be POST.", 405)
-            return await read_body(scope, receive, bound.within())
+            body = whole_body(scope)
+            if body is None:
+                is_shut_out = self._entrance.is_shut_out(remote)
+                bound = self._time_of_shut_out if is_shut_out else self._time_of_body
+                body = await collect_body(receive, bound.within())
+            return body
         except EnvelopeInvalid as fault:
             if fault.http_status not in _CUT_SHORT:
                 await self._entrance.demand_calm(remote, b"")
@@ -126,9 +135,10 @@ class TypedRequestEndpoint:
 
     async def _answer(self, envelope: RequestEnvelope, remote: str, digest: str | None) -> Written:
         try:
-            with self._time_of_call.within():
-                async with self._entrance.place(remote, digest):
-                    return await self._calls.answer(envelope.method, envelope.request, digest)
+            with self._time_of_call.within(), self._entrance.place(remote, digest) as place:
+                if place.waits:
+                    await place.turn()
+                return await self._calls.answer(envelope.method, envelope.request, digest)
         except CallError:
             raise
         except StoreUnavailable as error:
@@ -140,6 +150,17 @@ class TypedRequestEndpoint:
             incident_id = secrets.token_hex(6)
             _log.exception("call broke", incident_id=incident_id, method=envelope.method)
             raise Internal(incident_id) from error
+
+
+def _ids() -> Iterator[str]:
+    """Request ids without end: of randomness for many, since each draw is a system call."""
+    while True:
+        digits = secrets.token_hex(_IDS_AT_ONCE * _ID_DIGITS // 2)
+        for start in range(0, len(digits), _ID_DIGITS):
+            yield digits[start : start + _ID_DIGITS]
+
+
+_request_ids: Final = _ids()
 
 
 def _tell_end(
@@ -159,16 +180,16 @@ def _tell_end(
     method = called if called in measures.CALL_METHODS else measures.UNKNOWN
     # An unknown method's name is any text: a token by mistake, escapes for a terminal.
     shown = method if called == method else quoted(called)
-    tell = partial(logs.call_ended, milliseconds=round(seconds * 1000, 1), may_wait=not is_alone)
-    if isinstance(refusal, ShutOut):
+    milliseconds, may_wait = round(seconds * 1000, 1), not is_alone
+    if refusal is None:
+        outcome = "ok" if response is None else response.status
+        logs.call_ended("call answered", shown, "status", outcome, milliseconds, may_wait=may_wait)
+    elif isinstance(refusal, ShutOut):
         outcome = refusal.code  # no line for each, nor a span: they come by the thousand
         span.forget()
-    elif refusal is None:
-        outcome = "ok" if response is None else response.status
-        tell("call answered", shown, "status", outcome)
     else:
         outcome = refusal.code
-        tell("call refused", shown, "code", outcome)
+        logs.call_ended("call refused", shown, "code", outcome, milliseconds, may_wait=may_wait)
         _log.debug("call refused because", text=refusal.text)
     measures.call_ended(method, outcome, seconds)
     if tracing.is_recording():
@@ -191,7 +212,7 @@ def _render(
 
 async def _send(send: Send, answer: _Answer, request_id: str) -> None:
     headers = [
-        (REQUEST_ID_HEADER.encode(), request_id.encode()),
+        (_REQUEST_ID, request_id.encode()),
         (b"Content-Length", b"%d" % len(answer.body)),
         (b"Content-Type", b"application/json"),
     ]

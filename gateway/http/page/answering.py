@@ -82,7 +82,8 @@ class Answering:
         form: Fields | None,
     ) -> Response | tuple[Session, Redirect]:
         """A page, or where else to go in the session. `name` is by which the entrance knows it."""
-        async with self._entrance.place(arrival.remote, name):
+        with self._entrance.place(arrival.remote, name) as place:
+            await place.turn()
             visit = await self._visit(arrival, session_ids)
             if visit is None:
                 self._entrance.note(arrival.remote, None, name, Unauthorized())

@@ -63,7 +63,8 @@ class Login:
         digest = digest_of(token) if token.isascii() else None
         if voucher is not None:
             await self._entrance.demand_own(arrival.remote, digest, voucher)
-        async with self._entrance.place(arrival.remote, digest):
+        with self._entrance.place(arrival.remote, digest) as place:
+            await place.turn()
             is_right = self._is_admins(token)
             refusal = None if is_right else Unauthorized()
             self._entrance.note(arrival.remote, voucher, digest, refusal)
@@ -103,7 +104,8 @@ class Login:
     async def _close(
         self, arrival: Arrival, session_ids: Sequence[str], name: str, form: Fields
     ) -> Response:
-        async with self._entrance.place(arrival.remote, name):
+        with self._entrance.place(arrival.remote, name) as place:
+            await place.turn()
             session = await self._parts.sessions.find_among(session_ids)
             if session is None:
                 self._entrance.note(arrival.remote, None, name, Unauthorized())

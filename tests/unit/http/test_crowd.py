@@ -7,7 +7,7 @@ import pytest
 
 from gateway.contract import Overloaded
 from gateway.http import crowd
-from gateway.http.crowd import Crowd, CrowdLimits
+from gateway.http.crowd import Crowd, CrowdLimits, Place
 
 LIMIT_SECONDS = 30.0
 
@@ -35,7 +35,9 @@ class Callers:
 
     async def call(self, name: str, *, is_known: bool = True) -> None:
         try:
-            async with self._crowd.place(name, is_known=is_known):
+            with Place(self._crowd, name, is_known=is_known) as place:
+                if place.waits:
+                    await place.turn()
                 self.begun.append(name)
                 await self._let_go.wait()
         except Overloaded as refusal:
@@ -69,8 +71,8 @@ async def test_calls_past_the_bound_are_refused_at_once_and_places_come_back() -
     await come_to(lambda: len(callers.begun) == 4)
     assert len(callers.refused) == 2
     await end(callers, tasks)
-    async with of_crowd.place("c9", is_known=True):
-        pass
+    with Place(of_crowd, "c9", is_known=True) as place:
+        assert not place.waits
 
 
 async def test_one_caller_cannot_have_all_places() -> None:
@@ -135,7 +137,7 @@ async def test_call_that_is_given_up_while_it_waits_leaves_its_place() -> None:
     tasks[-1].cancel()
     await asyncio.wait({tasks.pop()})
     await end(callers, tasks)
-    async with asyncio.timeout(LIMIT_SECONDS), of_crowd.place("next", is_known=True):
+    with Place(of_crowd, "next", is_known=True):
         assert callers.refused == []
 
 
