@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import platform
 import time
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import (
@@ -25,7 +24,7 @@ from prometheus_client import (
 )
 
 from gateway import __version__
-from gateway.durations import Durations
+from gateway.durations import Counts, Durations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +64,7 @@ _build = Gauge(
 )
 _build.labels(__version__, platform.python_version()).set(1)
 
-_calls = Counter(
+_calls = Counts(
     "gateway_calls",
     "Calls answered, by method and by the status or error code that was answered",
     ["method", "outcome"],
@@ -195,16 +194,11 @@ _configuration_refused = Gauge(
 )
 
 
-# To look the series up by its labels takes longer than to count. These are never cleared.
-_calls_of = cache(_calls.labels)
+moment: Final = time.perf_counter
+"""A count of seconds, for taking the length of something and nothing else.
 
-
-def moment() -> float:
-    """A count of seconds, for taking the length of something and nothing else.
-
-    The event loop's own time stands still between two rounds, and uvloop's counts milliseconds.
-    """
-    return time.perf_counter()
+The event loop's own time stands still between two rounds, and uvloop's counts milliseconds.
+"""
 
 
 def call_ended(method: str, outcome: str, seconds: float) -> None:
@@ -212,8 +206,8 @@ def call_ended(method: str, outcome: str, seconds: float) -> None:
 
     `outcome`: its status, `ok` for an answer without one, or a code.
     """
-    _calls_of(method, outcome).inc()
-    _call_seconds.of(method).observe(seconds)
+    _calls.count(method, outcome)
+    _call_seconds.observe(method, seconds)
 
 
 def dns_asked(zone: str, kind: str, outcome: str, seconds: float) -> None:
@@ -266,7 +260,7 @@ def queue_seen(late_seconds: float) -> None:
 
 def redis_asked(command: str, seconds: float) -> None:
     """Redis was sent something, whatever came of it."""
-    _redis_seconds.of(command).observe(seconds)
+    _redis_seconds.observe(command, seconds)
 
 
 def redis_failed(fault: str) -> None:
@@ -324,7 +318,7 @@ def known_ahead(zones: Iterable[str], authorities: Iterable[str]) -> None:
     """
     for method in (*CALL_METHODS, UNKNOWN):
         for code in ("internal", "unavailable", "overloaded"):
-            _calls.labels(method, code)
+            _calls.begin(method, code)
     for zone in zones:
         for kind in ("query", "update"):
             _dns_exchanges.labels(zone, kind, "NOERROR")

@@ -142,7 +142,8 @@ class Calls:
             if call is not None:
                 call.credential = credential
             tracing.admitted(credential)
-            await self._gate.count(admitted)
+            if not admitted.is_counted or admitted.refusal is not None:
+                await self._gate.count(admitted)
             with acting_as(actor):
                 try:
                     return (await self._carry_out(caller, method, parameters, ahead)).written()

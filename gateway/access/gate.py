@@ -124,9 +124,10 @@ class Gate:
             StoreUnavailable: nobody can tell.
         """
         known = None if digest is None else self._known.get(digest)
-        if known is not None and known.credential.is_live_at(self._now_ms()):
+        now_ms = self._now_ms()
+        if known is not None and known.credential.is_live_at(now_ms):
             try:
-                refusal = await self._rates.take_if(known.seen)
+                refusal = await self._rates.take_if(known.seen, now_ms)
             except (ClientSwapped, StoreRefused):
                 pass  # as if it had never been here
             else:

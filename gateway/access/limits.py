@@ -72,19 +72,21 @@ class CallRates:
         key = keys.client_calls_key(keys.fingerprint(client_id))
         now_us = self._now_ms() * 1_000
         wait_us = await self._store.take_call(key, now_us, rate.interval_us, rate.count)
-        return _refusal(wait_us or 0, per_minute)
+        return _refusal(wait_us, per_minute)
 
-    async def take_if(self, seen: Seen) -> Overloaded | None:
+    async def take_if(self, seen: Seen, now_ms: int) -> Overloaded | None:
         """The same of a client that was seen before, if it is the same: known and counted at once.
+
+        `now_ms` is the time, epoch milliseconds.
 
         Raises:
             ClientSwapped: it is not the same any more; none was taken.
             StoreUnavailable: nobody can tell.
         """
         wait_us = await self._store.take_call(
-            seen.calls_key, self._now_ms() * 1_000, seen.interval_us, seen.per_minute, seen.stored
+            seen.calls_key, now_ms * 1_000, seen.interval_us, seen.per_minute, seen.stored
         )
-        if wait_us is None:
+        if wait_us < 0:
             raise ClientSwapped
         return None if wait_us == 0 else _refusal(wait_us, seen.per_minute)
 

@@ -7,8 +7,8 @@ out, whatever its renewal does. Called by `access`; knows no token and no policy
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -70,7 +70,8 @@ _log = structlog.get_logger(__name__)
 Answer = HandedOut | CertificatePending | CertificateRefused
 
 
-class _Ready(NamedTuple):
+@dataclass(slots=True)
+class _Ready:
     """All that a document says of a certificate to hand out to its holder; its key is sealed."""
 
     document: Document
@@ -78,6 +79,7 @@ class _Ready(NamedTuple):
     stored: StoredCertificate
     frame: ReadyFrame
     sealed: Sealed
+    told_of: str = ""  # the credential that has the key, as the trail was told last
 
 
 class Certificates:
@@ -203,10 +205,8 @@ class Certificates:
             if ready is None:
                 return None
             handed_out = self._handed_out(owner, ready, now_ms)
-        except SealBroken as broken:
-            _log.error(
-                "a certificate's key does not open", hostname=owner.hostname, why=str(broken)
-            )
+        except SealBroken as fault:
+            _log.error("a certificate's key does not open", hostname=owner.hostname, why=str(fault))
             return None
         self._ready.keep(owner.hostname, ready)
         return handed_out
@@ -243,7 +243,7 @@ class Certificates:
     def _handed_out(self, owner: Owner, ready: _Ready, now_ms: int) -> HandedOut:
         """The answer; raises SealBroken."""
         private_key_pem = ready.sealed.open().decode("ascii")
-        self._tell_handing_out(owner, ready.stored, now_ms)
+        self._tell_handing_out(owner, ready, now_ms)
         return HandedOut(ready.frame, private_key_pem)
 
     def _under_way(self, issuance: Issuance, now_ms: int) -> Answer:
@@ -318,9 +318,11 @@ class Certificates:
         self._trail.note(deeds.of_request(owner, refusal))
         return refusal
 
-    def _tell_handing_out(self, owner: Owner, stored: StoredCertificate, now_ms: int) -> None:
-        actor = acting()
-        if actor is not None and actor.role is Role.CLIENT:
+    def _tell_handing_out(self, owner: Owner, ready: _Ready, now_ms: int) -> None:
+        """Tell the trail, which has mostly just been told the same: to find that out was 2%."""
+        actor, stored = acting(), ready.stored
+        if actor is not None and actor.role is Role.CLIENT and actor.name != ready.told_of:
+            ready.told_of = actor.name
             key = keys.handed_key(owner.hostname, stored.issuance_id, actor.name)
             once = Once(key, max(1, stored.valid_until_ms - now_ms))
             self._trail.note_once(once, lambda: deeds.of_handing_out(owner, stored))

@@ -16,7 +16,7 @@ from gateway.store.routing import Errand
 from gateway.store.sending import Script, Sender
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Sequence
 
     from gateway.store.routing import Begun
 
@@ -233,23 +233,19 @@ class Store(Sender):
         answer = await self._run(self._compare_and_set, keys, arguments, waits=False)
         return bool(answer == 1)
 
-    async def take_call(
+    def take_call(
         self, key: str, now_us: int, interval_us: int, count: int, only_as: As | None = None
-    ) -> int | None:
+    ) -> Coroutine[Any, Any, int]:
         """Run `take_call.lua`: how long to wait for a call in microseconds, 0 when it was taken.
 
-        With `only_as`, in the same slot, None when that is not so, and none was taken; `count` 0
+        With `only_as`, in the same slot, -1 when that is not so, and none was taken; `count` 0
         takes none. Does not wait for replicas: a rate may be forgotten. One that is sent a second
         time, since Redis's answer was lost, may take two.
         """
-        arguments: list[str | int] = [now_us, interval_us, count]
         if only_as is None:
-            keys = [key]
-        else:
-            keys = [key, only_as.key]
-            arguments += (only_as.field, only_as.text)
-        answer = cast("int", await self._run(self._take_call, keys, arguments, waits=False))
-        return None if answer < 0 else answer
+            return self._run(self._take_call, (key,), (now_us, interval_us, count), waits=False)
+        arguments = (now_us, interval_us, count, only_as.field, only_as.text)
+        return self._run(self._take_call, (key, only_as.key), arguments, waits=False)
 
     async def reserve(self, key: str, name: str, now_ms: int, lifetime_ms: int) -> list[str]:
         """Run `reserve.lua`: all who have reserved, from the first to the last, this name too.

@@ -84,7 +84,10 @@ class Line(asyncio.Protocol):
         The future fails with redis-py's ConnectionError when the connection is lost or the server
         is still loading, with its TimeoutError when the answer is late. It may be cancelled.
         """
-        packed = [_packed(command) for command in commands]
+        try:
+            packed = list(map(hiredis.pack_command, commands))  # type: ignore[arg-type]  # of one word, it says
+        except UnicodeEncodeError:
+            packed = [hiredis.pack_command(_as_bytes(command)) for command in commands]
         if not self._unsent:
             self._loop.call_soon(self._send)
         self._unsent += packed
@@ -177,15 +180,8 @@ class Line(asyncio.Protocol):
             self._transport.abort()
 
 
-def _packed(command: Command) -> bytes:
-    try:
-        packed: bytes = hiredis.pack_command(command)  # type: ignore[arg-type]  # of one word, it says
-    except UnicodeEncodeError:
-        # What was read and is no UTF-8 goes back as the bytes that it was.
-        packed = hiredis.pack_command(
-            tuple(
-                word.encode(errors="surrogateescape") if isinstance(word, str) else word
-                for word in command
-            )  # type: ignore[arg-type]
-        )
-    return packed
+def _as_bytes(command: Command) -> Any:
+    """A command with what was read and is no UTF-8, which goes back as the bytes that it was."""
+    return tuple(
+        word.encode(errors="surrogateescape") if isinstance(word, str) else word for word in command
+    )

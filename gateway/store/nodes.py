@@ -15,7 +15,7 @@ bounds each exchange, so that time limits and cancellations from outside hold.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import redis.asyncio as aioredis
 from redis.asyncio.retry import Retry
@@ -94,19 +94,20 @@ class Node:
         host, port = self.address
         return f"{host}:{port}" if port else host
 
-    def send(self, commands: Sequence[Command]) -> Sent | None:
+    def send(self, commands: Sequence[Command]) -> asyncio.Future[list[Any]] | None:
         """Send what `may_share` at once, with what others send in this turn of the event loop.
 
-        None where there is no line yet. Whatever comes of it, `answers_of` tells, or `drop`.
+        None where there is no line yet. Whatever comes of it, `answers_of` tells.
         """
         line = self._line
         if line is None or not line.is_open or not may_share(commands):
             return None
-        return Sent(commands, line.exchange(commands), measures.moment())
+        return line.exchange(commands)
 
-    async def answers_of(self, sent: Sent) -> list[Any]:
-        """What the commands came to, as `exchange` answers and raises."""
-        commands, answers, began = sent
+    async def answers_of(
+        self, commands: Sequence[Command], answers: asyncio.Future[list[Any]], began: float
+    ) -> list[Any]:
+        """What commands came to that were sent, as `exchange` answers and raises."""
         try:
             found = await answers
         except RedisConnectionError:
@@ -124,8 +125,10 @@ class Node:
         Raises one of `faults.UNREACHABLE` when the server does not answer.
         """
         if may_share(commands):
-            sent = self.send(commands)
-            return await (self._share_anew(commands) if sent is None else self.answers_of(sent))
+            began, answers = measures.moment(), self.send(commands)
+            if answers is None:
+                return await self._share_anew(commands)
+            return await self.answers_of(commands, answers, began)
         async with self._places:
             if self.is_left:
                 raise self._left()
@@ -225,19 +228,6 @@ class Node:
             await line.close()
         await self._client.aclose()
         await self._client.connection_pool.disconnect()
-
-
-class Sent(NamedTuple):
-    """Commands that are on their way, and when they were sent."""
-
-    commands: Sequence[Command]
-    answers: asyncio.Future[list[Any]]
-    began: float
-
-    def drop(self) -> None:
-        """Nobody waits for what comes of it."""
-        if not self.answers.cancel() and not self.answers.cancelled():
-            self.answers.exception()  # looked at: it is no fault that nobody has seen
 
 
 class _Timing:

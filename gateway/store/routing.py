@@ -22,13 +22,14 @@ from redis.exceptions import (
     TryAgainError,
 )
 
+from gateway import measures
 from gateway.store.faults import UNREACHABLE, StoreUnavailable, judged
 from gateway.store.topology import topology_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Sequence
 
-    from gateway.store.nodes import Command, Node, Sent
+    from gateway.store.nodes import Command, Node
     from gateway.store.places import Place
 
 LIMIT_SECONDS: Final = 4.0
@@ -60,16 +61,17 @@ class Errand:
 
 
 class Begun(NamedTuple):
-    """An errand on its way to a server, and until when (a time of the event loop's)."""
+    """An errand on its way to a server, and when it was sent, as `measures.moment` has it."""
 
     errand: Errand
     node: Node
-    sent: Sent
-    until: float
+    answers: asyncio.Future[list[Any]]
+    began: float
 
     def drop(self) -> None:
-        """Nobody waits for what comes of it."""
-        self.sent.drop()
+        """Nobody waits for what comes of it; also where somebody has."""
+        if not self.answers.cancel() and not self.answers.cancelled():
+            self.answers.exception()  # looked at: it is no fault that nobody has seen
 
 
 class _Verdict(Enum):
@@ -99,10 +101,8 @@ class Router:
             node = self._topology.node_for(errand.key)
         except StoreUnavailable:
             return None
-        sent = node.send(errand.commands)
-        if sent is None:
-            return None
-        return Begun(errand, node, sent, asyncio.get_running_loop().time() + LIMIT_SECONDS)
+        began, answers = measures.moment(), node.send(errand.commands)
+        return None if answers is None else Begun(errand, node, answers, began)
 
     async def finish(self, begun: Begun) -> None:
         """Carry out what was begun. Raises StoreUnavailable.
@@ -110,18 +110,21 @@ class Router:
         Mostly the answer is all that there is to it. Bounded by the node: a limit around it would
         cost as much as the rest of it.
         """
-        errand, node = begun.errand, begun.node
+        errand, node, answers, began = begun
         try:
-            errand.answers = await node.answers_of(begun.sent)
+            errand.answers = await node.answers_of(errand.commands, answers, began)
         except UNREACHABLE as error:
             errand.answers, verdict = [error], _Verdict.LOST
         except RedisError as error:
             raise judged(error) from error
         else:
             errand.node = node
+            if not isinstance(errand.answers[0], RedisError):
+                return
             verdict = self._judge(errand, node)
         if verdict is not _Verdict.DONE:
-            async with self.time_limit(begun.until):
+            left_seconds = LIMIT_SECONDS - (measures.moment() - began)
+            async with self.time_limit(left_seconds):
                 await self._carry_out([errand], [(errand, verdict)])
 
     async def run(self, errands: Sequence[Errand]) -> None:
@@ -147,15 +150,13 @@ class Router:
         return await self._bounded(self._topology.has_still(errand.key, errand.node))
 
     @asynccontextmanager
-    async def time_limit(self, until: float | None = None) -> AsyncIterator[None]:
+    async def time_limit(self, seconds: float | None = None) -> AsyncIterator[None]:
         """One limit around calls that belong together. Raises StoreUnavailable at its end.
 
-        `until` is a time of the event loop's; None: `LIMIT_SECONDS` from now on.
+        None: of `LIMIT_SECONDS`.
         """
-        if until is None:
-            until = asyncio.get_running_loop().time() + LIMIT_SECONDS
         try:
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout(LIMIT_SECONDS if seconds is None else seconds):
                 yield
         except TimeoutError as error:
             text = f"Redis gave no answer within {LIMIT_SECONDS:g} s"

@@ -128,12 +128,12 @@ class Sender:
         return self._router.begin(Errand(key, (command,)))
 
     async def _read(self, key: str, command: Command) -> Any:
-        begun = self._begin(key, command)
+        errand = Errand(key, (command,))
+        begun = None if self._refusal is not None else self._router.begin(errand)
         if begun is not None:  # mostly, and a way of half as many steps
             await self._router.finish(begun)
-            return _answer(begun.errand)
-        errand = Errand(key, (command,))
-        await self._carry_out([errand])
+        else:
+            await self._carry_out([errand])
         return _answer(errand)
 
     async def _read_each(self, wanted: Sequence[tuple[str, Command]]) -> list[Any]:
@@ -213,8 +213,8 @@ def _answers(errand: Errand) -> list[Any]:
 
 def _answer(errand: Errand) -> Any:
     answer = errand.answers[0]
-    if isinstance(answer, NoScriptError):
-        raise _ScriptMissing
     if isinstance(answer, RedisError):
+        if isinstance(answer, NoScriptError):
+            raise _ScriptMissing
         raise judged(answer) from answer
     return answer

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, strategies as st
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
 from gateway import measures
-from gateway.durations import Durations
+from gateway.durations import Counts, Durations
 
 
 @pytest.mark.parametrize("method", [*sorted(measures.CALL_METHODS), measures.UNKNOWN])
@@ -52,6 +52,22 @@ def test_durations_are_shown_as_the_librarys_own_histogram_shows_them(
     durations = Durations(name, words, "of", buckets=bounds, registry=ours)
     histogram = Histogram(name, words, ["of"], buckets=bounds, registry=theirs)
     for value, seconds in seen:
-        durations.of(value).observe(seconds)
+        durations.observe(value, seconds)
         histogram.labels(value).observe(seconds)
+    assert generate_latest(ours) == generate_latest(theirs)
+
+
+@given(st.lists(st.sampled_from([("a", "ok"), ('b"\\', "ok"), ("a", "refused")]), max_size=30))
+def test_counts_are_shown_as_the_librarys_own_counter_shows_them(
+    seen: list[tuple[str, str]],
+) -> None:
+    name, words, labels = "some", "How many", ["of", "outcome"]
+    ours, theirs = CollectorRegistry(), CollectorRegistry()
+    counts = Counts(name, words, labels, registry=ours)
+    counter = Counter(name, words, labels, registry=theirs)
+    counts.begin("a", "ok")
+    counter.labels("a", "ok")
+    for values in seen:
+        counts.count(*values)
+        counter.labels(*values).inc()
     assert generate_latest(ours) == generate_latest(theirs)
