@@ -162,7 +162,7 @@ class _Lines:
         handler.acquire()
         try:
             held, self._held = self._held, []
-            handler.stream.write("".join(f"{each}{handler.terminator}" for each in (*held, line)))
+            handler.stream.write(handler.terminator.join((*held, line, "")))
             handler.flush()
         except (OSError, ValueError):  # nobody reads it any more; there is nowhere to say so
             pass

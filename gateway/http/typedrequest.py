@@ -77,13 +77,14 @@ class TypedRequestEndpoint:
         self._calls = calls
         self._entrance = entrance
         self._under_way = 0
+        self._request_ids = _ids()
         self._time_of_call = Deadlines(CALL_BOUND_SECONDS)
         self._time_of_body = Deadlines(BODY_BOUND_SECONDS)
         self._time_of_shut_out = Deadlines(SHUT_OUT_BODY_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
-        began, request_id = measures.moment(), next(_request_ids)
+        began, request_id = measures.moment(), next(self._request_ids)
         remote = self._entrance.remote_of(scope)
         underway.begin(request_id, remote)
         self._under_way += 1
@@ -158,9 +159,6 @@ def _ids() -> Iterator[str]:
         digits = secrets.token_hex(_IDS_AT_ONCE * _ID_DIGITS // 2)
         for start in range(0, len(digits), _ID_DIGITS):
             yield digits[start : start + _ID_DIGITS]
-
-
-_request_ids: Final = _ids()
 
 
 def _tell_end(
