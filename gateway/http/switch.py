@@ -74,8 +74,8 @@ class Switch:
         turn = self._turn
 
         def send_on(message: Message) -> Awaitable[None]:
-            if self._is_stopping and message["type"] == "http.response.start":
-                message["headers"] = _with_close(message.get("headers", ()))
+            if self._is_stopping and "headers" in message:
+                message["headers"] = _with_close(message["headers"])
             return send(message)
 
         async def receive_on() -> Message:

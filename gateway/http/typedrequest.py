@@ -27,6 +27,7 @@ from gateway.contract.faults import quoted
 from gateway.http.body import BODY_BOUND_SECONDS, collect_body, whole_body
 from gateway.http.deadlines import Deadlines
 from gateway.http.entrance import ShutOut, digest_shown
+from gateway.http.listener.cycle import WHOLE_ANSWER
 from gateway.store.connection import StoreUnavailable
 from gateway.store.documents import Contended
 
@@ -46,7 +47,7 @@ RETRY_AFTER_MS: Final = 1_000
 _CUT_SHORT: Final = frozenset({408, 413})
 """What is left of the body is not read then, so the connection cannot carry another request."""
 REQUEST_ID_HEADER: Final = "X-Request-Id"
-_REQUEST_ID: Final = REQUEST_ID_HEADER.encode()
+_REQUEST_ID: Final = REQUEST_ID_HEADER.lower().encode()
 
 _IDS_AT_ONCE: Final = 256
 _ID_DIGITS: Final = 16
@@ -93,7 +94,7 @@ class TypedRequestEndpoint:
                 answer = await self._respond(scope, receive, remote, began, span)
         finally:
             self._under_way -= 1
-        await _send(send, answer, request_id)
+        await _send(scope, send, answer, request_id)
 
     async def _respond(
         self, scope: Scope, receive: Receive, remote: str, began: float, span: tracing.Span
@@ -208,16 +209,19 @@ def _render(
     return _Answer(200 if error is None else error.http_status, body)
 
 
-async def _send(send: Send, answer: _Answer, request_id: str) -> None:
+async def _send(scope: Scope, send: Send, answer: _Answer, request_id: str) -> None:
     headers = [
         (_REQUEST_ID, request_id.encode()),
-        (b"Content-Length", b"%d" % len(answer.body)),
-        (b"Content-Type", b"application/json"),
+        (b"content-length", b"%d" % len(answer.body)),
+        (b"content-type", b"application/json"),
     ]
     if answer.http_status == 405:
-        headers.append((b"Allow", b"POST"))
+        headers.append((b"allow", b"POST"))
     if answer.http_status in _CUT_SHORT:
-        headers.append((b"Connection", b"close"))
+        headers.append((b"connection", b"close"))
     start = {"type": "http.response.start", "status": answer.http_status, "headers": headers}
+    if WHOLE_ANSWER in scope.get("extensions", {}):
+        await send({**start, "type": WHOLE_ANSWER, "body": answer.body})
+        return
     await send(start)
     await send({"type": "http.response.body", "body": answer.body})

@@ -18,8 +18,10 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from gateway.http.listener.admission import Admission
+from gateway.http.listener.cycle import WHOLE_ANSWER
 from gateway.http.listener.patience import DEFAULT_PATIENCE, Patience
 from gateway.http.listener.server import Server
 from tests.lab.ports import LOOPBACK, free_port
@@ -42,6 +44,24 @@ async def _refuse(_: Request) -> Response:
     return Response("refused", 413, {"Connection": "close"})
 
 
+class Told:
+    """Answers `told`, whole at once or in parts; as the last on its connection if it is to."""
+
+    def __init__(self, *, is_whole: bool) -> None:
+        self._is_whole = is_whole
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"x-a", b"b"), (b"content-length", b"4")]
+        if scope["query_string"] == b"last":
+            headers.append((b"connection", b"close"))
+        start = {"type": "http.response.start", "status": 201, "headers": headers}
+        if self._is_whole:
+            await send({**start, "type": WHOLE_ANSWER, "body": b"told"})
+        else:
+            await send(start)
+            await send({"type": "http.response.body", "body": b"told"})
+
+
 class Held:
     """What calls of `/held` wait for; `number` says how many have come."""
 
@@ -62,7 +82,9 @@ def _app(held: Held) -> Starlette:
             Route("/echo", _echo, methods=["GET", "POST"]),
             Route("/held", held.answer, methods=["POST"]),
             Route("/large", _large, methods=["GET"]),
+            Route("/parts", Told(is_whole=False), methods=["POST", "HEAD"]),
             Route("/refused", _refuse, methods=["POST"]),
+            Route("/whole", Told(is_whole=True), methods=["POST", "HEAD"]),
             Route("/unread", lambda _: Response("unread"), methods=["POST"]),
         ]
     )

@@ -83,6 +83,30 @@ def test_answer_that_is_nothing_but_a_head_is_sent(server: Served) -> None:
     assert nothing == b""
 
 
+@pytest.mark.parametrize(
+    ("request_line", "follows"),
+    [
+        (b"POST {} HTTP/1.1", True),
+        (b"POST {}?last HTTP/1.1", True),
+        (b"POST {} HTTP/1.0", True),
+        (b"HEAD {} HTTP/1.1", True),
+        (b"HEAD {} HTTP/1.0", False),
+    ],
+)
+def test_answer_that_is_whole_at_once_is_as_one_in_parts(
+    server: Served, request_line: bytes, follows: bool
+) -> None:
+    received = [
+        server.exchanged(
+            request_line.replace(b"{}", path) + b"\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+            *([post(b"next")] if follows else []),
+        )
+        for path in (b"/parts", b"/whole")
+    ]
+    assert received[0].startswith(b"HTTP/1.1 201 Created\r\n")
+    assert received[0] == received[1]
+
+
 def test_client_that_waits_for_100_continue_gets_it(server: Served) -> None:
     head = post(b"hello", "Expect: 100-continue")[: -len(b"hello")]
     with server.connect() as peer:
