@@ -17,6 +17,7 @@ import asyncio
 import json
 import logging
 import sys
+import time
 import traceback
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -90,13 +91,12 @@ def call_ended(
         log.info(event, method=method, **{word: outcome}, milliseconds=milliseconds)
     elif logging.root.level <= logging.INFO:
         by = "" if call.credential is None else f', "credential": {_quoted(call.credential)}'
-        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         write = lines.hold if may_wait else lines.write
         write(
             f'{{"method": {_quoted(method)}, "{word}": {_quoted(outcome)},'
             f' "milliseconds": {milliseconds!r}, "event": "{event}",'
             f' "request_id": "{call.request_id}", "remote": "{call.remote}"{by},'
-            f' "level": "info", "timestamp": "{now}"}}'
+            f' "level": "info", "timestamp": "{lines.now()}"}}'
         )
 
 
@@ -138,12 +138,24 @@ class _Lines:
     def __init__(self, handler: logging.StreamHandler[TextIO]) -> None:
         self._handler = handler
         self._held: list[str] = []
+        self._second, self._spelled = -1, ""
         self.debug = self.info = self.warning = self.error = self.critical = self.write
         self.getEffectiveLevel = logging.getLogger().getEffectiveLevel
 
     def is_in_use(self) -> bool:
         """Whether nobody has set up the logging otherwise since."""
         return self._handler in logging.root.handlers
+
+    def now(self) -> str:
+        """The time as lines have it: ISO 8601, UTC.
+
+        All but its fraction is spelled once a second: to spell it for each line was 2% of a call.
+        """
+        second, microseconds = divmod(time.time_ns() // 1_000, 1_000_000)
+        if second != self._second:
+            self._second = second
+            self._spelled = datetime.fromtimestamp(second, UTC).isoformat().removesuffix("+00:00")
+        return f"{self._spelled}.{microseconds:06d}Z"
 
     def hold(self, line: str) -> None:
         """Write a line with those that follow in this turn of the event loop."""
