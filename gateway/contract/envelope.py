@@ -32,7 +32,7 @@ _BRACKET: Final = re.compile(r"[][{}]")
 _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestEnvelope:
     """A call as it was sent. `request` still holds the token, so it is never shown."""
 
