@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeVar
 
-import dns.flags
-import dns.message
 import dns.name
 import dns.rcode
 from dns.rcode import Rcode
@@ -28,7 +26,9 @@ from gateway.dns.marker import Markers
 from gateway.dns.names import to_name
 from gateway.dns.nameservers import NameServer, name_servers
 from gateway.dns.questions import ask_primary, make_query
+from gateway.dns.reading import Reply
 from gateway.dns.records import AAAA, CNAME, TXT, A, RRset, address_value, txt_text
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, Zone, Zones
 
@@ -130,7 +130,7 @@ class _Sought:
 
 
 _Told = TypeVar("_Told")
-_Ask = Callable[[dns.message.Message, float], Awaitable[dns.message.Message]]
+_Ask = Callable[[Request, float], Awaitable[Reply]]
 """Asks one server one question, until a loop time. Raises: DnsFault."""
 
 
@@ -165,7 +165,7 @@ class AnswersNow:
         return ZoneAnswers(zone.name, (*of_primaries, *of_servers), fault, more)
 
     async def _at_primary(self, sought: _Sought, at: Zone) -> ServerAnswer:
-        async def ask(query: dns.message.Message, until: float) -> dns.message.Message:
+        async def ask(query: Request, until: float) -> Reply:
             return await ask_primary(self._exchange, at, query, until)
 
         label = str(at.primary)
@@ -207,7 +207,7 @@ class AnswersNow:
     async def _at_address(self, sought: _Sought, label: str, address: Endpoint) -> ServerAnswer:
         peer = Peer(address, sought.zone.name)
 
-        async def ask(query: dns.message.Message, until: float) -> dns.message.Message:
+        async def ask(query: Request, until: float) -> Reply:
             try:
                 return await self._exchange.ask(peer, query, over=Over.UDP, deadline=until)
             except ReplyTruncated:
@@ -219,7 +219,7 @@ class AnswersNow:
         self, sought: _Sought, label: str, role: Role, address: Endpoint, ask: _Ask
     ) -> ServerAnswer:
         """What one server says to all questions at once, when it is its turn."""
-        told: list[dns.message.Message | DnsFault] = []
+        told: list[Reply | DnsFault] = []
         try:
             async with asyncio.timeout_at(sought.deadline), self._turns:
                 until = min(sought.deadline, asyncio.get_running_loop().time() + SERVER_SECONDS)
@@ -261,14 +261,14 @@ async def _or_fault(ask: Callable[..., Awaitable[_Told]], *asked: Any) -> _Told 
         return fault
 
 
-def _rcode(replies: Sequence[dns.message.Message]) -> str | None:
+def _rcode(replies: Sequence[Reply]) -> str | None:
     """The one that tells most: of several answers, the first that is an error."""
-    rcodes = [reply.rcode() for reply in replies]
+    rcodes = [reply.rcode for reply in replies]
     telling = [each for each in rcodes if each not in (Rcode.NOERROR, Rcode.NXDOMAIN)]
     return dns.rcode.to_text((telling or rcodes)[0]) if rcodes else None
 
 
-def _unanswered_words(told: Sequence[dns.message.Message | DnsFault]) -> str:
+def _unanswered_words(told: Sequence[Reply | DnsFault]) -> str:
     """What was asked in vain of a server that has answered the rest."""
     asked = zip(_ASKED, told, strict=True)
     vain = {rdtype.name: each.detail for rdtype, each in asked if isinstance(each, DnsFault)}
@@ -277,11 +277,11 @@ def _unanswered_words(told: Sequence[dns.message.Message | DnsFault]) -> str:
     )
 
 
-def _wrong(replies: Sequence[dns.message.Message], zone: Zone) -> str | None:
+def _wrong(replies: Sequence[Reply], zone: Zone) -> str | None:
     rcode = _rcode(replies)
     if rcode not in ("NOERROR", "NXDOMAIN"):
         return f"It answers {rcode}: it tells nobody, or not this machine, what is there."
-    if not all(map(_is_authoritative, replies)):
+    if not all(reply.is_authoritative for reply in replies):
         return (
             f"It answers without authority: it does not serve the zone {zone.name}, or the hostname"
             " is delegated away from it."
@@ -289,28 +289,22 @@ def _wrong(replies: Sequence[dns.message.Message], zone: Zone) -> str | None:
     return None
 
 
-def _is_authoritative(reply: dns.message.Message) -> bool:
-    return bool(reply.flags & dns.flags.AA)
-
-
-def _rrsets(name: dns.name.Name, replies: Iterable[dns.message.Message]) -> list[RRset]:
+def _rrsets(name: dns.name.Name, replies: Iterable[Reply]) -> list[RRset]:
     """What lies at the name itself, each type once; what an alias leads to is left out."""
     found = {
-        rrset.rdtype: RRset.of(rrset.rdtype, rrset.ttl, rrset)
+        rrset.rdtype: rrset
         for reply in replies
-        for rrset in reply.answer
-        if rrset.name == name and rrset.rdtype in _TOLD
+        for at, rrset in reply.answer
+        if at == name and rrset.rdtype in _TOLD
     }
     return [found[rdtype] for rdtype in _TOLD if rdtype in found]
 
 
-def _agrees(
-    sought: _Sought, replies: Sequence[dns.message.Message], faults: Sequence[DnsFault]
-) -> bool | None:
+def _agrees(sought: _Sought, replies: Sequence[Reply], faults: Sequence[DnsFault]) -> bool | None:
     published = sought.published
     if published is None or _has_no_route(faults):
         return None
-    believed = filter(_is_authoritative, replies)
+    believed = (reply for reply in replies if reply.is_authoritative)
     is_served = any(
         rrset.rdtype.name == published.type
         and [address_value(rdata) for rdata in rrset.rdatas] == [published.value]

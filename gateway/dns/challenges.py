@@ -17,7 +17,6 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 import dns.name
-import dns.rdata
 from dns.rcode import Rcode
 
 from gateway.dns.errors import (
@@ -33,7 +32,7 @@ from gateway.dns.observe import Observation, observe
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.plan import Plan
 from gateway.dns.primaries import at_a_primary
-from gateway.dns.records import CNAME, TXT, RRset, cname_target, txt_rdata
+from gateway.dns.records import CNAME, TXT, Rdata, RRset, target_of, txt_rdata
 from gateway.dns.settle import settle
 from gateway.dns.update import (
     Add,
@@ -208,7 +207,7 @@ class Challenges:
         observed = await observe(self._exchange, zone, name, deadline=deadline)
         cname = observed.rrset(CNAME)
         if cname is not None and await self._is_real(zone, name, cname, deadline):
-            return cname_target(cname.rdatas[0])
+            return target_of(cname.rdatas[0])
         if not zone.interrupts_wildcards:
             interruption = await self._interruption(zone, observed, deadline)
             if interruption is not None:
@@ -305,7 +304,7 @@ def _unusable(
     return ChallengeUnavailable(detail, fault.retry_after_seconds)
 
 
-def decide_challenge(observed: Observation, rdata: dns.rdata.Rdata, refusal: Rcode | None) -> Plan:
+def decide_challenge(observed: Observation, rdata: Rdata, refusal: Rcode | None) -> Plan:
     """How one TXT value gets to a name, beside whatever is there. Pure.
 
     Values or a CNAME that a wildcard made up are seen but are not there: only the refusal of a plan

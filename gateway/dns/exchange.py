@@ -19,8 +19,6 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-import dns.message
-import dns.opcode
 import dns.rcode
 import dns.rdatatype
 import structlog
@@ -38,6 +36,8 @@ from gateway.dns.errors import (
 from gateway.dns.lanes import Lanes
 from gateway.dns.lookups import Lookups
 from gateway.dns.names import to_text
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer, is_reply, read_reply
 from gateway.dns.signing import Asked, clock, sign
 from gateway.dns.silences import Silences
@@ -94,9 +94,7 @@ class Exchange:
         """Did the server take or answer nothing when it was asked last, within half a minute?"""
         return self._silences.is_silent(endpoint, asyncio.get_running_loop().time())
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         """Send `request` (signed anew when the peer has a key) and return the trusted reply.
 
         Several addresses of one server name are tried in turn, as long as nobody took the message.
@@ -108,7 +106,7 @@ class Exchange:
         try:
             reply = await self._ask_any(peer, _ready(request, peer), over, deadline)
             self._silences.heard(peer, over.value)
-            result = dns.rcode.to_text(reply.rcode())
+            result = dns.rcode.to_text(reply.rcode)
         except DnsFault as fault:
             now = loop.time()
             # One that the caller left no time for has not been silent.
@@ -127,9 +125,7 @@ class Exchange:
         """A host's addresses by the system's resolver; none if there are none in time."""
         return await self._lookups.addresses(host, until=until)
 
-    async def _ask_any(
-        self, peer: Peer, asked: Asked, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def _ask_any(self, peer: Peer, asked: Asked, over: Over, deadline: float) -> Reply:
         untaken: Unreachable | None = None
         for address in await self._addresses(peer, deadline):
             if asyncio.get_running_loop().time() >= deadline:
@@ -152,13 +148,13 @@ class Exchange:
 
     async def _ask_over_udp(
         self, peer: Peer, address: Endpoint, asked: Asked, deadline: float
-    ) -> dns.message.Message:
+    ) -> Reply:
         """A datagram that can't be trusted may be anybody's: remembered, and waited past."""
         distrusted: DnsFault | None = None
 
-        def accept(wire: bytes) -> dns.message.Message | None:
+        def accept(wire: bytes) -> Reply | None:
             nonlocal distrusted
-            if not is_reply(asked.message, wire):
+            if not is_reply(asked, wire):
                 return None
             try:
                 return read_reply(asked, wire, peer)
@@ -178,13 +174,13 @@ class Exchange:
 
     async def _ask_over_tcp(
         self, peer: Peer, address: Endpoint, asked: Asked, deadline: float
-    ) -> dns.message.Message:
+    ) -> Reply:
         now = asyncio.get_running_loop().time()
         return await self._connections.ask(
             address,
             asked.wire,
             lambda wire: read_reply(asked, wire, peer),
-            again=asked.message.opcode() == dns.opcode.QUERY,
+            again=not asked.is_update,
             connect_until=min(deadline, now + self._limits.connect_seconds),
             until=min(deadline, now + self._limits.tcp_seconds),
         )
@@ -200,7 +196,7 @@ class Exchange:
         return [Endpoint(host, endpoint.port) for host in hosts]
 
 
-def tell(peer: Peer, request: dns.message.Message, over: Over, result: str, seconds: float) -> None:
+def tell(peer: Peer, request: Request, over: Over, result: str, seconds: float) -> None:
     """Tell the trace and the log of the present context of an exchange that is over.
 
     `result` is the reply's rcode, or what fault there was.
@@ -208,7 +204,7 @@ def tell(peer: Peer, request: dns.message.Message, over: Over, result: str, seco
     tracing.dns_asked(
         peer.zone,
         _kind_of(request),
-        to_text(request.sections[0][0].name),
+        to_text(request.name),
         (peer.endpoint.host, peer.endpoint.port),
         over.value,
         result,
@@ -227,11 +223,11 @@ def tell(peer: Peer, request: dns.message.Message, over: Over, result: str, seco
     )
 
 
-def _ready(request: dns.message.Message, peer: Peer) -> Asked:
+def _ready(request: Request, peer: Peer) -> Asked:
     """The request as it is sent."""
     if peer.key is None:
-        return Asked(request, request.to_wire())
-    return sign(request, peer.key, peer.fudge_seconds, clock())
+        return Asked(request.to_wire())
+    return sign(request.to_wire(), peer.key, peer.fudge_seconds, clock())
 
 
 @lru_cache(256)
@@ -248,13 +244,11 @@ def _outcome(result: str) -> str:
     return "OTHER" if result.isdigit() else result
 
 
-def _kind_of(request: dns.message.Message) -> str:
-    return "update" if request.opcode() == dns.opcode.UPDATE else "query"
+def _kind_of(request: Request) -> str:
+    return "update" if request.is_update else "query"
 
 
-def _summary(request: dns.message.Message) -> str:
+def _summary(request: Request) -> str:
     """What the log says of a question: `ANY relay.example.test`, `UPDATE example.test`."""
-    subject = request.sections[0][0]
-    is_update = request.opcode() == dns.opcode.UPDATE
-    kind = "UPDATE" if is_update else dns.rdatatype.to_text(subject.rdtype)
-    return f"{kind} {to_text(subject.name)}"
+    kind = "UPDATE" if request.is_update else dns.rdatatype.to_text(request.rdtype)
+    return f"{kind} {to_text(request.name)}"

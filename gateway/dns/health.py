@@ -10,13 +10,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
-import dns.flags
-import dns.message
 import dns.rcode
-import dns.rdata
 import dns.rdatatype
 from dns.rcode import Rcode
-from dns.rdataclass import RdataClass
 from dns.rdatatype import RdataType
 
 from gateway.dns.errors import (
@@ -36,6 +32,8 @@ from gateway.dns.nameservers import NameServer, name_servers
 from gateway.dns.observe import WITHHELD
 from gateway.dns.primaries import in_turn
 from gateway.dns.questions import ask_primary, make_query
+from gateway.dns.reading import Reply
+from gateway.dns.records import address_rdata, txt_rdata
 from gateway.dns.replies import Peer, clock_ahead
 from gateway.dns.update import Delete, NameFree, RRsetPresent, send_update
 from gateway.dns.zones import Endpoint, Zone
@@ -43,9 +41,9 @@ from gateway.dns.zones import Endpoint, Zone
 SERVER_SECONDS: Final = 2.0
 
 _HARMLESS: Final = (
-    (RdataType.A, "192.0.2.1"),
-    (RdataType.AAAA, "2001:db8::1"),
-    (RdataType.TXT, '"check"'),
+    address_rdata("A", "192.0.2.1"),
+    address_rdata("AAAA", "2001:db8::1"),
+    txt_rdata("check"),
 )
 
 
@@ -110,14 +108,14 @@ async def _probe_primary(exchange: Exchange, zone: Zone, deadline: float) -> Zon
     try:
         reply = await ask_primary(exchange, zone, query, deadline)
         skew = clock_ahead(reply)
-        if reply.rcode() in WITHHELD and await _takes_updates(exchange, zone, deadline):
+        if reply.rcode in WITHHELD and await _takes_updates(exchange, zone, deadline):
             return ZoneHealth(True, f"The {peer} serves the zone, and tells nobody its SOA.", skew)
     except DnsFault as fault:
         ahead = fault.server_ahead_seconds if isinstance(fault, TsigRejected) else None
         return ZoneHealth(False, fault.detail, ahead, trouble=trouble_of(fault))
-    if reply.rcode() != Rcode.NOERROR:
-        text = dns.rcode.to_text(reply.rcode())
-        trouble = Trouble.FAILS if reply.rcode() == Rcode.SERVFAIL else Trouble.REFUSES
+    if reply.rcode != Rcode.NOERROR:
+        text = dns.rcode.to_text(reply.rcode)
+        trouble = Trouble.FAILS if reply.rcode == Rcode.SERVFAIL else Trouble.REFUSES
         detail = f"The {peer} answered {text} to a query for SOA."
         return ZoneHealth(False, detail, skew, trouble=trouble)
     if not _serves(reply, zone):
@@ -226,19 +224,19 @@ async def refused_types(
     """
     tried = to_name(name or unused_name(zone))
     refused = []
-    for rdtype, value in _HARMLESS:
-        change = Delete(tried, dns.rdata.from_text(RdataClass.IN, rdtype, value))
+    for rdata in _HARMLESS:
+        change = Delete(tried, rdata)
         try:
             await send_update(
                 exchange, zone, (NameFree(tried),), (change,), deadline=deadline, prefer=Over.TCP
             )
         except ServerRefused:
-            refused.append(dns.rdatatype.to_text(rdtype))
+            refused.append(dns.rdatatype.to_text(rdata.rdtype))
         except OutcomeUnknown as fault:
             # Knot answers BADKEY to a key that it knows and gives no right to this.
             if not isinstance(fault.__cause__, TsigRejected):
                 raise
-            refused.append(dns.rdatatype.to_text(rdtype))
+            refused.append(dns.rdatatype.to_text(rdata.rdtype))
     return tuple(refused)
 
 
@@ -295,7 +293,7 @@ async def _answers(
     return _serves(reply, zone)
 
 
-def _serves(reply: dns.message.Message, zone: Zone) -> bool:
-    return bool(reply.flags & dns.flags.AA) and any(
-        rrset.rdtype == RdataType.SOA and rrset.name == zone.apex for rrset in reply.answer
+def _serves(reply: Reply, zone: Zone) -> bool:
+    return reply.is_authoritative and any(
+        rrset.rdtype == RdataType.SOA and name == zone.apex for name, rrset in reply.answer
     )

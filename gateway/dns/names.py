@@ -1,7 +1,8 @@
 """Domain names: from the text that the gateway stores to dnspython's labels and back.
 
-Responsible for the one spelling outside this package (no trailing dot) and for walking up from a
-name to its zone's apex. Must not judge hostnames: that is the contract's. Used by all of `dns`.
+Responsible for the one spelling outside this package (no trailing dot), for walking up from a name
+to its zone's apex, and for names as they are written in messages (RFC 1035, 4.1.4). Must not judge
+hostnames: that is the contract's. Used by all of `dns`.
 """
 
 import re
@@ -15,6 +16,9 @@ import dns.name
 CHALLENGE_LABEL: Final = "_acme-challenge"
 """The label before a hostname that makes the name of its challenge record (RFC 8555, 8.4)."""
 
+
+_POINTER: Final = 0xC0
+_MOST_LABEL_BYTES: Final = 63
 
 _PLAIN: Final = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}")
 _MOST_CHARACTERS: Final = 253
@@ -61,5 +65,48 @@ def upwards(name: dns.name.Name, apex: dns.name.Name) -> Iterator[dns.name.Name]
 
 @lru_cache(1024)
 def _name_of(labels: tuple[bytes, ...]) -> dns.name.Name:
-    """Names above hostnames are few, and a name takes time to be made."""
+    """Zones, and names above hostnames, are few, and a name takes time to be made."""
     return dns.name.Name(labels)
+
+
+def is_same(first: dns.name.Name, second: dns.name.Name) -> bool:
+    """Are they equal? As `==`, which takes 0.003 ms, also where both are spelled the same."""
+    return first.labels == second.labels or bool(first == second)
+
+
+def after_name(wire: bytes, at: int) -> int:
+    """Where the name that begins there ends. Raises: IndexError, ValueError."""
+    while (length := wire[at]) != 0:
+        if length >= _POINTER:
+            return at + 2
+        if length > _MOST_LABEL_BYTES:
+            raise ValueError("no label begins so")
+        at += 1 + length
+    return at + 1
+
+
+def name_place(wire: bytes, at: int) -> int:
+    """Where the labels are of the name that begins there. Raises: IndexError, ValueError."""
+    if wire[at] < _POINTER:
+        return at
+    place = int.from_bytes(wire[at : at + 2], "big") & 0x3FFF
+    if place >= at:
+        raise ValueError("a pointer points ahead")
+    return place
+
+
+def read_name(wire: bytes, at: int) -> dns.name.Name:
+    """The name that begins there. Raises: IndexError, ValueError, DNSException."""
+    labels, limit = [], at
+    while (length := wire[at]) != 0:
+        if length >= _POINTER:
+            at = name_place(wire, at)
+            if at >= limit:
+                raise ValueError("pointers point in a circle")
+            limit = at
+        elif length > _MOST_LABEL_BYTES:
+            raise ValueError("no label begins so")
+        else:
+            labels.append(wire[at + 1 : at + 1 + length])
+            at += 1 + length
+    return _name_of((*labels, b""))

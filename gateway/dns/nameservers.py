@@ -8,7 +8,6 @@ is what its callers do, `propagation`, `health` and `situation`.
 import asyncio
 from dataclasses import dataclass
 
-import dns.message
 import dns.name
 from dns.rcode import Rcode
 from dns.rdatatype import RdataType
@@ -17,7 +16,8 @@ from gateway.dns.errors import ServerFailed
 from gateway.dns.exchange import Exchange
 from gateway.dns.names import to_text
 from gateway.dns.questions import ask_primary, make_query
-from gateway.dns.records import ADDRESS_TYPES, address_value
+from gateway.dns.reading import Reply
+from gateway.dns.records import ADDRESS_TYPES, address_value, target_of
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, Zone
 
@@ -39,12 +39,12 @@ async def name_servers(exchange: Exchange, zone: Zone, deadline: float) -> tuple
         return tuple(NameServer(str(server), (server,)) for server in zone.servers)
     reply = await ask_primary(exchange, zone, make_query(zone.apex, RdataType.NS), deadline)
     names = sorted(
-        rdata.target
-        for rrset in reply.answer
-        if rrset.rdtype == RdataType.NS and rrset.name == zone.apex
-        for rdata in rrset
+        target_of(rdata)
+        for name, rrset in reply.answer
+        if rrset.rdtype == RdataType.NS and name == zone.apex
+        for rdata in rrset.rdatas
     )
-    if reply.rcode() != Rcode.NOERROR or not names:
+    if reply.rcode != Rcode.NOERROR or not names:
         raise ServerFailed(f"The {Peer.primary_of(zone)} names no servers of the zone.")
     found = await asyncio.gather(
         *(_addresses(exchange, zone, name, reply, deadline) for name in names)
@@ -62,7 +62,7 @@ async def _addresses(
     exchange: Exchange,
     zone: Zone,
     name: dns.name.Name,
-    reply: dns.message.Message,
+    reply: Reply,
     deadline: float,
 ) -> list[str]:
     given = _addresses_in(reply, name)
@@ -74,10 +74,10 @@ async def _addresses(
     return given or await exchange.look_up(to_text(name), until=deadline)
 
 
-def _addresses_in(message: dns.message.Message, name: dns.name.Name) -> list[str]:
+def _addresses_in(reply: Reply, name: dns.name.Name) -> list[str]:
     return [
         address_value(rdata)
-        for rrset in (*message.answer, *message.additional)
-        if rrset.name == name and rrset.rdtype in ADDRESS_TYPES
-        for rdata in rrset
+        for at, rrset in (*reply.answer, *reply.additional)
+        if at == name and rrset.rdtype in ADDRESS_TYPES
+        for rdata in rrset.rdatas
     ]

@@ -27,11 +27,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
 
-import dns.flags
-import dns.message
 import dns.name
 import dns.rcode
-import dns.rrset
 from dns.rcode import Rcode
 from dns.rdatatype import RdataType
 
@@ -44,23 +41,22 @@ from gateway.dns.errors import (
     Unreachable,
 )
 from gateway.dns.exchange import Exchange, Over
-from gateway.dns.names import to_text
+from gateway.dns.names import is_same, to_text
 from gateway.dns.primaries import at_a_primary
 from gateway.dns.questions import ask_primary, make_query
+from gateway.dns.reading import At, Reply
 from gateway.dns.records import AAAA, CNAME, TXT, A, RRset
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone
 
-_DNSSEC_OWN = frozenset(
-    {
-        RdataType.RRSIG,
-        RdataType.NSEC,
-        RdataType.NSEC3,
-        RdataType.NSEC3PARAM,
-        RdataType.DNSKEY,
-        RdataType.CDS,
-        RdataType.CDNSKEY,
-    }
+_DNSSEC_OWN = (
+    RdataType.RRSIG,
+    RdataType.NSEC,
+    RdataType.NSEC3,
+    RdataType.NSEC3PARAM,
+    RdataType.DNSKEY,
+    RdataType.CDS,
+    RdataType.CDNSKEY,
 )
 
 _DECIDING = (A, AAAA, TXT, CNAME)
@@ -138,7 +134,7 @@ async def _observe_at(
     if observed.place is Place.UNTOLD and teller is not None:
         reply = await ask_primary(exchange, zone, make_query(teller, RdataType.SOA), deadline)
         # A server may answer SOA to nobody. Then the prerequisites of the update find a cut.
-        if reply.rcode() not in WITHHELD:
+        if reply.rcode not in WITHHELD:
             told = judge(reply, teller, zone)
             observed = replace(observed, place=told.place, edge=told.edge)
     return _within(observed, zone)
@@ -157,7 +153,7 @@ def _teller(observed: Observation) -> dns.name.Name | None:
         return None
 
 
-def judge(reply: dns.message.Message, name: dns.name.Name, zone: Zone) -> Observation:
+def judge(reply: Reply, name: dns.name.Name, zone: Zone) -> Observation:
     """What an answer to an ANY or SOA query for `name` says.
 
     Raises: ServerFailed, ServerRefused.
@@ -169,8 +165,8 @@ def judge(reply: dns.message.Message, name: dns.name.Name, zone: Zone) -> Observ
     return Observation(name, apex, place, edge, rrsets, _is_signed(reply))
 
 
-def _require_answer(reply: dns.message.Message, zone: Zone) -> None:
-    rcode = reply.rcode()
+def _require_answer(reply: Reply, zone: Zone) -> None:
+    rcode = reply.rcode
     if rcode in (Rcode.NOERROR, Rcode.NXDOMAIN):
         return
     detail = f"The {Peer.primary_of(zone)} answered {dns.rcode.to_text(rcode)} to a query."
@@ -183,16 +179,16 @@ def _require_answer(reply: dns.message.Message, zone: Zone) -> None:
 
 
 def _place(
-    reply: dns.message.Message, name: dns.name.Name, apex: dns.name.Name
+    reply: Reply, name: dns.name.Name, apex: dns.name.Name
 ) -> tuple[Place, dns.name.Name | None]:
-    for rrset in reply.answer:
-        if rrset.rdtype == RdataType.DNAME and name != rrset.name and name.is_subdomain(rrset.name):
-            return Place.BELOW_DNAME, rrset.name
-        if rrset.rdtype == RdataType.SOA and rrset.name == name != apex:
+    for at, rrset in reply.answer:
+        if rrset.rdtype == RdataType.DNAME and name != at and name.is_subdomain(at):
+            return Place.BELOW_DNAME, at
+        if rrset.rdtype == RdataType.SOA and at == name != apex:
             return Place.OTHER_ZONE, name
-    authority = {rrset.rdtype: rrset.name for rrset in reply.authority}
-    teller = authority.get(RdataType.SOA, authority.get(RdataType.NS))
-    if not reply.flags & dns.flags.AA:
+    tellers = {rrset.rdtype: at for at, rrset in reply.authority}
+    teller = tellers.get(RdataType.SOA, tellers.get(RdataType.NS))
+    if not reply.is_authoritative:
         is_below = teller is not None and teller != apex and teller.is_subdomain(apex)
         return (Place.DELEGATED, teller) if is_below else (Place.NOT_SERVED, None)
     if teller != apex and _is_alias(reply, name):
@@ -202,19 +198,17 @@ def _place(
     return (Place.WITHIN, None) if teller == apex else (Place.OTHER_ZONE, teller)
 
 
-def _is_alias(reply: dns.message.Message, name: dns.name.Name) -> bool:
-    return any(rrset.rdtype == CNAME and rrset.name == name for rrset in reply.answer)
+def _is_alias(reply: Reply, name: dns.name.Name) -> bool:
+    return any(rrset.rdtype == CNAME and at == name for at, rrset in reply.answer)
 
 
-def _is_signed(reply: dns.message.Message) -> bool:
-    return any(rrset.rdtype == RdataType.RRSIG for rrset in (*reply.answer, *reply.authority))
+def _is_signed(reply: Reply) -> bool:
+    return any(rrset.rdtype == RdataType.RRSIG for _, rrset in (*reply.answer, *reply.authority))
 
 
-def _rrsets_at(name: dns.name.Name, answer: Iterable[dns.rrset.RRset]) -> tuple[RRset, ...]:
+def _rrsets_at(name: dns.name.Name, answer: Iterable[At]) -> tuple[RRset, ...]:
     rrsets = (
-        RRset.of(rrset.rdtype, rrset.ttl, rrset)
-        for rrset in answer
-        if rrset.name == name and rrset.rdtype not in _DNSSEC_OWN
+        rrset for at, rrset in answer if rrset.rdtype not in _DNSSEC_OWN and is_same(at, name)
     )
     return tuple(sorted(rrsets, key=lambda rrset: rrset.rdtype))
 
@@ -237,10 +231,10 @@ def _within(observed: Observation, zone: Zone) -> Observation:
 
 async def _read_all(
     exchange: Exchange, zone: Zone, name: dns.name.Name, deadline: float
-) -> list[dns.message.Message]:
+) -> list[Reply]:
     peer, over = Peer.primary_of(zone), Over.TCP
     query = make_query(name, RdataType.ANY, signatures=True)
-    told: list[dns.message.Message] = []
+    told: list[Reply] = []
     try:
         told = [await exchange.ask(peer, query, over=over, deadline=deadline)]
     except ReplyTruncated:
@@ -258,17 +252,19 @@ async def _read_all(
     return [*told, *others]
 
 
-def _is_withheld(reply: dns.message.Message, name: dns.name.Name) -> bool:
+def _is_withheld(reply: Reply, name: dns.name.Name) -> bool:
     """Does the server tell nobody all that lies at a name? It may say so by a HINFO (RFC 8482)."""
-    if reply.rcode() in WITHHELD:
+    if reply.rcode in WITHHELD:
         return True
     return any(
-        rrset.name == name and rrset.rdtype == RdataType.HINFO and rrset[0].cpu == b"RFC8482"
-        for rrset in reply.answer
+        rrset.rdtype == RdataType.HINFO
+        and at == name
+        and rrset.rdatas[0].wire.startswith(b"\x07RFC8482")
+        for at, rrset in reply.answer
     )
 
 
-def _may_be_one_of_several(reply: dns.message.Message, name: dns.name.Name) -> bool:
+def _may_be_one_of_several(reply: Reply, name: dns.name.Name) -> bool:
     """Is it one RRset and no word on its zone? Knot answers ANY with one of them over TCP too."""
     if reply.authority:
         return False

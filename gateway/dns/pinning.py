@@ -50,8 +50,6 @@ async def read_pin(exchange: Exchange, zone: Zone, deadline: float) -> RRset | N
     """
     reply = await ask_primary(exchange, zone, make_query(zone.apex, RdataType.SOA), deadline)
     found = [
-        rrset for rrset in reply.answer if rrset.rdtype == RdataType.SOA and rrset.name == zone.apex
+        rrset for name, rrset in reply.answer if rrset.rdtype == RdataType.SOA and name == zone.apex
     ]
-    if reply.rcode() != Rcode.NOERROR or not found:
-        return None
-    return RRset.of(RdataType.SOA, found[0].ttl, found[0])
+    return found[0] if reply.rcode == Rcode.NOERROR and found else None

@@ -39,14 +39,13 @@ of them. Must not do I/O. Called by `publisher`, `handing` and `survey`;
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import dns.rdata
 from dns.rdatatype import RdataType
 
 from gateway.contract import DnsRecord
 from gateway.dns.observe import Observation
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.proof import Mark, Ours
-from gateway.dns.records import AAAA, ADDRESS_TYPES, CNAME, TXT, A, address_rdata, txt_rdata
+from gateway.dns.records import AAAA, ADDRESS_TYPES, CNAME, TXT, A, Rdata, address_rdata, txt_rdata
 from gateway.dns.update import (
     Add,
     Change,
@@ -90,7 +89,7 @@ class Wanted:
         return RdataType[self.record.type]
 
     @property
-    def rdata(self) -> dns.rdata.Rdata:
+    def rdata(self) -> Rdata:
         """The address."""
         return address_rdata(self.record.type, self.record.value)
 
@@ -197,9 +196,7 @@ def decide_hand_over(observed: Observation, ours: Ours, marker: str) -> Plan:
     )
 
 
-def decide_confirm(
-    observed: Observation, stale: Iterable[dns.rdata.Rdata] = (), *, made_up: bool
-) -> Plan:
+def decide_confirm(observed: Observation, stale: Iterable[Rdata] = (), *, made_up: bool) -> Plan:
     """That the name is as it was read, but for the `stale` markers, which go.
 
     UNCHANGED or UPDATED; FREE where what was seen may be made up from a wildcard.
@@ -291,7 +288,7 @@ def _additions(observed: Observation, wanted: Wanted, ours: Ours) -> tuple[Chang
     )
 
 
-def _is_wanted(rdatas: tuple[dns.rdata.Rdata, ...], ttl: int, wanted: Wanted) -> bool:
+def _is_wanted(rdatas: tuple[Rdata, ...], ttl: int, wanted: Wanted) -> bool:
     return rdatas == (wanted.rdata,) and ttl == wanted.record.ttl
 
 

@@ -10,14 +10,13 @@ Pure. Must not decide what follows (`plan`). Called by `publisher`, `handing`,
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import dns.rdata
 from dns.rdatatype import RdataType
 
 from gateway.contract import DnsRecord
 from gateway.dns.marker import Markers
 from gateway.dns.observe import Observation
 from gateway.dns.owner import Owner
-from gateway.dns.records import ADDRESS_TYPES, TXT, RRset, address_value, txt_text
+from gateway.dns.records import ADDRESS_TYPES, TXT, Rdata, RRset, address_value, txt_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +29,8 @@ class Ours:
     """
 
     addresses: tuple[RRset, ...] = ()
-    markers: tuple[dns.rdata.Rdata, ...] = ()
-    stale: tuple[dns.rdata.Rdata, ...] = ()
+    markers: tuple[Rdata, ...] = ()
+    stale: tuple[Rdata, ...] = ()
 
     def address(self, rdtype: RdataType) -> RRset | None:
         """The proven RRset of a type, or None."""
@@ -50,7 +49,7 @@ class Mark:
     `type` and `value` are the record's that it was made for.
     """
 
-    rdata: dns.rdata.Rdata
+    rdata: Rdata
     text: str
     fresh: str
     type: str
@@ -100,11 +99,11 @@ def is_marked(observed: Observation) -> bool:
 
 def _proofs(
     observed: Observation, owner: Owner, markers: Markers, known: Iterable[DnsRecord | None]
-) -> dict[dns.rdata.Rdata, tuple[str, str]]:
+) -> dict[Rdata, tuple[str, str]]:
     """Each marker of the owner, and the type and value that it was made for."""
     records = {(type_, value) for _, type_, value in _addresses(observed)}
     records.update((record.type, record.value) for record in known if record is not None)
-    proofs: dict[dns.rdata.Rdata, tuple[str, str]] = {}
+    proofs: dict[Rdata, tuple[str, str]] = {}
     for rdata in _texts(observed):
         text = txt_text(rdata)
         if text is None or not markers.is_marker(text):
@@ -115,7 +114,7 @@ def _proofs(
     return proofs
 
 
-def _texts(observed: Observation) -> tuple[dns.rdata.Rdata, ...]:
+def _texts(observed: Observation) -> tuple[Rdata, ...]:
     rrset = observed.rrset(TXT)
     return rrset.rdatas if rrset else ()
 

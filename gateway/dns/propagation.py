@@ -16,10 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-import dns.flags
-import dns.message
 from dns.rcode import Rcode
-from dns.rdatatype import RdataType
 
 from gateway.dns.challenges import ChallengeTarget
 from gateway.dns.errors import DnsFault, NoRoute, OutOfFiles, ReplyTruncated
@@ -27,7 +24,8 @@ from gateway.dns.exchange import Exchange, Over
 from gateway.dns.names import to_name
 from gateway.dns.nameservers import NameServer, name_servers
 from gateway.dns.questions import make_query
-from gateway.dns.records import TXT
+from gateway.dns.reading import Reply
+from gateway.dns.records import TXT, txt_strings
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, Zone
 
@@ -118,7 +116,7 @@ class Propagation:
             return _Sight.NO_ROUTE
         except DnsFault:
             return _Sight.SILENT
-        if reply.rcode() not in _TELLING or not reply.flags & dns.flags.AA:
+        if reply.rcode not in _TELLING or not reply.is_authoritative:
             return _Sight.SILENT
         return _Sight.SEEN if _has_value(reply, target, value) else _Sight.LAGGING
 
@@ -132,11 +130,11 @@ def _as_look(sights: Sequence[tuple[str, _Sight]]) -> Look:
     )
 
 
-def _has_value(reply: dns.message.Message, target: ChallengeTarget, value: str) -> bool:
+def _has_value(reply: Reply, target: ChallengeTarget, value: str) -> bool:
     name, wanted = to_name(target.name), value.encode("ascii")
     return any(
-        b"".join(rdata.strings) == wanted
-        for rrset in reply.answer
-        if rrset.rdtype == RdataType.TXT and rrset.name == name
-        for rdata in rrset
+        b"".join(txt_strings(rdata)) == wanted
+        for at, rrset in reply.answer
+        if rrset.rdtype == TXT and at == name
+        for rdata in rrset.rdatas
     )

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import dns.name
-import dns.rdata
 from dns.rcode import Rcode
 from dns.rdatatype import RdataType
 
@@ -43,6 +42,7 @@ from gateway.dns.records import (
     ADDRESS_TYPES,
     CNAME,
     TXT,
+    Rdata,
     RRset,
     address_value,
     found_records,
@@ -258,7 +258,7 @@ class _Decided:
     plan: Plan
     observed: Observation
 
-    def deleted(self) -> frozenset[dns.rdata.Rdata]:
+    def deleted(self) -> frozenset[Rdata]:
         return frozenset(each.rdata for each in self.plan.changes if isinstance(each, Delete))
 
 
@@ -266,7 +266,7 @@ def _with_what_went(outcome: Outcome, rounds: Sequence[_Decided]) -> Outcome:
     """The outcome with what the change has taken out, and what lies there after a withdrawal."""
     if outcome.kind not in _WITH_CHANGES:
         return outcome
-    went = frozenset[dns.rdata.Rdata]().union(*(each.deleted() for each in rounds))
+    went = frozenset[Rdata]().union(*(each.deleted() for each in rounds))
     seen = dict.fromkeys(
         record
         for each in rounds
@@ -285,7 +285,7 @@ def _with_what_went(outcome: Outcome, rounds: Sequence[_Decided]) -> Outcome:
 def _records_of(
     observed: Observation,
     types: Iterable[RdataType],
-    is_meant: Callable[[dns.rdata.Rdata], bool],
+    is_meant: Callable[[Rdata], bool],
 ) -> tuple[FoundRecord, ...]:
     found = (observed.rrset(each) for each in types)
     meant = (

@@ -6,16 +6,15 @@ Must not interpret answers. Called by all of `dns` that reads.
 import struct
 from typing import Final
 
-import dns.message
 import dns.name
-import dns.rrset
 from dns.rdataclass import RdataClass
 from dns.rdatatype import RdataType
 
 from gateway.dns.errors import NoReply, Unreachable
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.primaries import at_a_primary
-from gateway.dns.rendering import Rendering
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Rendering, Request
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone
 
@@ -24,27 +23,22 @@ _DO: Final = 0x8000
 _HEADER: Final = struct.Struct("!HHHHHH")
 
 
-class Query(dns.message.Message):
+class Query(Request):
     """A query without RD: the server shall say what it knows itself.
 
-    dnspython's own takes 0.05 ms to make and render, this takes 0.006 ms for the same bytes.
+    dnspython's own takes 0.05 ms to make and render, this takes 0.005 ms for the same bytes.
     """
 
     def __init__(self, name: dns.name.Name, rdtype: RdataType, *, signatures: bool) -> None:
-        super().__init__()
-        self.sections[0].append(dns.rrset.RRset(name, RdataClass.IN, rdtype))
+        super().__init__(name, rdtype)
         self._signatures = signatures
 
-    def to_wire(self, *_: object, **__: object) -> bytes:
-        """The message without a signature; rendered once."""
-        if self.wire is None:
-            asked = self.sections[0][0]
-            rendering = Rendering(_HEADER.pack(self.id, self.flags, 1, 0, 0, 1))
-            rendering.add_question(asked.name, asked.rdtype, asked.rdclass)
-            flags = _DO if self._signatures else 0
-            rendering.add_record(dns.name.root, RdataType.OPT, _UDP_PAYLOAD_BYTES, flags)
-            self.wire = rendering.to_wire()
-        return self.wire
+    def _rendered(self) -> bytes:
+        rendering = Rendering(_HEADER.pack(self.id, 0, 1, 0, 0, 1))
+        rendering.add_question(self.name, self.rdtype, RdataClass.IN)
+        flags = _DO if self._signatures else 0
+        rendering.add_record(dns.name.root, RdataType.OPT, _UDP_PAYLOAD_BYTES, flags)
+        return rendering.to_wire()
 
 
 def make_query(name: dns.name.Name, rdtype: RdataType, *, signatures: bool = False) -> Query:
@@ -55,15 +49,13 @@ def make_query(name: dns.name.Name, rdtype: RdataType, *, signatures: bool = Fal
     return Query(name, rdtype, signatures=signatures)
 
 
-async def ask_primary(
-    exchange: Exchange, zone: Zone, query: dns.message.Message, deadline: float
-) -> dns.message.Message:
+async def ask_primary(exchange: Exchange, zone: Zone, query: Request, deadline: float) -> Reply:
     """Ask one of a zone's primaries, over UDP when nobody answers on TCP; may be repeated.
 
     Raises: the faults of `Exchange.ask`.
     """
 
-    async def ask_at(at: Zone) -> dns.message.Message:
+    async def ask_at(at: Zone) -> Reply:
         peer = Peer.primary_of(at)
         try:
             return await exchange.ask(peer, query, over=Over.TCP, deadline=deadline)

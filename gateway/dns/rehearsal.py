@@ -8,9 +8,9 @@ them by the section that is missing here.
 Called by the composition root, for `gateway explain`.
 """
 
-import dns.message
-
 from gateway.dns.exchange import Exchange, Over
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.update import Update
 
@@ -18,9 +18,7 @@ from gateway.dns.update import Update
 class RehearsedExchange(Exchange):
     """As `Exchange`, and raises the same."""
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         """Send `request` without what it would change."""
         if isinstance(request, Update):
             request = request.without_changes()

@@ -6,14 +6,38 @@ every server must take (RFC 3597). Must not know what a record means. Called by 
 `questions`.
 """
 
+import secrets
 import struct
-from typing import Final
+from abc import ABC, abstractmethod
+from typing import ClassVar, Final
 
 import dns.name
+from dns.rdatatype import RdataType
 
 _RECORD: Final = struct.Struct("!HHIH")
 _MOST_OFFSET: Final = 0x3FFF
 _POINTER: Final = 0xC000
+
+
+class Request(ABC):
+    """A message that is sent to a server, about the records of a type at a name."""
+
+    is_update: ClassVar[bool] = False
+
+    def __init__(self, name: dns.name.Name, rdtype: RdataType) -> None:
+        self.id = secrets.randbits(16)
+        self.name = name
+        self.rdtype = rdtype
+        self._wire: bytes | None = None
+
+    def to_wire(self) -> bytes:
+        """The message without a signature; rendered once."""
+        if self._wire is None:
+            self._wire = self._rendered()
+        return self._wire
+
+    @abstractmethod
+    def _rendered(self) -> bytes: ...
 
 
 class Rendering:

@@ -61,9 +61,9 @@ class Peer:
         return f"DNS server {self.endpoint} (zone {self.zone}{key})"
 
 
-def is_reply(request: dns.message.Message, wire: bytes) -> bool:
+def is_reply(asked: Asked, wire: bytes) -> bool:
     """Does it look like an answer to this request at all: its id, and the QR bit?"""
-    return len(wire) >= 12 and wire[:2] == request.id.to_bytes(2, "big") and bool(wire[2] & 0x80)
+    return len(wire) >= 12 and wire[:2] == asked.wire[:2] and bool(wire[2] & 0x80)
 
 
 def read_reply(asked: Asked, wire: bytes, peer: Peer) -> Reply:
@@ -71,8 +71,7 @@ def read_reply(asked: Asked, wire: bytes, peer: Peer) -> Reply:
 
     Raises: ReplyInvalid, ReplyUnsigned, ReplyTruncated, TsigRejected.
     """
-    request = asked.message
-    if not is_reply(request, wire):
+    if not is_reply(asked, wire):
         raise ReplyInvalid(f"The {peer} sent something that is not a reply to the question.")
     if wire[2] & 0x02:
         raise ReplyTruncated(f"The {peer} cut its reply short.")
@@ -88,9 +87,9 @@ def read_reply(asked: Asked, wire: bytes, peer: Peer) -> Reply:
         raise _out_of_time(asked, wire, peer) from None
     except (dns.exception.DNSException, ValueError, NotImplementedError) as fault:
         raise _unsigned_or_broken(wire, peer, fault) from None
-    if not request.is_response(reply):
+    if not dns.message.from_wire(asked.wire, keyring=False).is_response(reply):
         raise ReplyInvalid(f"The {peer} answered a different question.")
-    return Reply.of(reply, asked)
+    return Reply.of(reply, asked.at_seconds)
 
 
 def _out_of_time(asked: Asked, wire: bytes, peer: Peer) -> ReplyInvalid:
@@ -112,12 +111,12 @@ def _time_in(message: dns.message.Message) -> int | None:
     return message.tsig[0].time_signed if message.tsig else None
 
 
-def clock_ahead(reply: dns.message.Message) -> int | None:
+def clock_ahead(reply: Reply) -> int | None:
     """How many seconds later the server signed its reply, by its clock, than this machine asked.
 
     None when one of them was not signed.
     """
-    if not isinstance(reply, Reply) or reply.signed_at is None or reply.asked_at is None:
+    if reply.signed_at is None or reply.asked_at is None:
         return None
     return reply.signed_at - reply.asked_at
 

@@ -262,4 +262,4 @@ async def _presence(
         return Presence.MADE_UP if rcode == Rcode.NOERROR else Presence.IN_USE
     query = make_query(observed.name, RdataType.TXT)
     reply = await ask_primary(exchange, zone, query, deadline)
-    return Presence.ABSENT if reply.rcode() == Rcode.NXDOMAIN else Presence.EMPTY
+    return Presence.ABSENT if reply.rcode == Rcode.NXDOMAIN else Presence.EMPTY

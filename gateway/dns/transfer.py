@@ -34,7 +34,7 @@ from gateway.dns.errors import (
 from gateway.dns.exchange import Exchange
 from gateway.dns.marker import Markers
 from gateway.dns.names import CHALLENGE_LABEL, to_text
-from gateway.dns.records import TXT, txt_text
+from gateway.dns.records import TXT, Rdata, txt_text
 from gateway.dns.replies import Peer, read_reply
 from gateway.dns.signing import Asked
 from gateway.dns.transport import why_not_taken
@@ -248,7 +248,7 @@ class _Collected:
     def _take_texts(self, name: str, rdatas: dns.rdataset.Rdataset) -> None:
         is_challenge = name.partition(".")[0] == CHALLENGE_LABEL
         for rdata in rdatas:
-            text = txt_text(rdata)
+            text = txt_text(Rdata.of(rdata))
             if text is not None and Markers.is_marker(text):
                 self.marked.add(name)
             elif text is not None and is_challenge:

@@ -10,13 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import dns.message
 import dns.name
 import dns.rcode
-import dns.rdata
 import dns.rdatatype
-import dns.rrset
-from dns.opcode import Opcode
 from dns.rcode import Rcode
 from dns.rdataclass import RdataClass
 from dns.rdatatype import RdataType
@@ -33,8 +29,9 @@ from gateway.dns.errors import (
 )
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.names import to_text, upwards
-from gateway.dns.records import RRset, data_of
-from gateway.dns.rendering import Rendering
+from gateway.dns.reading import Reply
+from gateway.dns.records import Rdata, RRset
+from gateway.dns.rendering import Rendering, Request
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone
 
@@ -45,6 +42,8 @@ MESSAGE_BYTES: Final = 65_535
 """What a message may have at all (RFC 7766)."""
 
 _HEADER: Final = struct.Struct("!HHHHHH")
+_UPDATE: Final = 0x2800
+"""The header's flags: the opcode."""
 
 PREREQUISITE_RCODES = frozenset({Rcode.YXDOMAIN, Rcode.YXRRSET, Rcode.NXRRSET, Rcode.NXDOMAIN})
 
@@ -104,7 +103,7 @@ class Add:
 
     name: dns.name.Name
     ttl: int
-    rdata: dns.rdata.Rdata
+    rdata: Rdata
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ class Delete:
     """Delete one record by its exact value (2.5.4); nothing happens when it isn't there."""
 
     name: dns.name.Name
-    rdata: dns.rdata.Rdata
+    rdata: Rdata
 
 
 Change = Add | Delete
@@ -130,37 +129,32 @@ def uncut(name: dns.name.Name, apex: dns.name.Name) -> tuple[RRsetAbsent, ...]:
     return cuts + aliases
 
 
-class Update(dns.message.Message):
-    """One message: the server applies all changes when all prerequisites hold, else none.
+class Update(Request):
+    """One message: the server applies all changes when all prerequisites hold, else none."""
 
-    Of dnspython's sections it has the zone only; `to_wire` renders the others.
-    """
+    is_update = True
 
     def __init__(
         self, apex: dns.name.Name, prerequisites: Iterable[Prerequisite], changes: Iterable[Change]
     ) -> None:
-        super().__init__()
-        self.set_opcode(Opcode.UPDATE)
-        self.sections[0].append(dns.rrset.RRset(apex, RdataClass.IN, RdataType.SOA))
+        super().__init__(apex, RdataType.SOA)
         self.prerequisites = tuple(prerequisites)
         self.changes = tuple(changes)
 
     def without_changes(self) -> "Update":
         """What has its prerequisites judged, and writes nothing (RFC 2136, 3.2 and 3.4)."""
-        return Update(self.sections[0][0].name, self.prerequisites, ())
+        return Update(self.name, self.prerequisites, ())
 
-    def to_wire(self, *_: object, **__: object) -> bytes:
-        """The message without a signature; rendered once. It may be longer than one can be sent."""
-        if self.wire is None:
-            stated = [record for each in self.prerequisites for record in _stated(each)]
-            changed = [_changed(each) for each in self.changes]
-            counts = (1, len(stated), len(changed), 0)
-            rendering = Rendering(_HEADER.pack(self.id, self.flags, *counts))
-            rendering.add_question(self.sections[0][0].name, RdataType.SOA, RdataClass.IN)
-            for record in (*stated, *changed):
-                rendering.add_record(*record)
-            self.wire = rendering.to_wire()
-        return self.wire
+    def _rendered(self) -> bytes:
+        """It may be longer than one can be sent."""
+        stated = [record for each in self.prerequisites for record in _stated(each)]
+        changed = [_changed(each) for each in self.changes]
+        counts = (1, len(stated), len(changed), 0)
+        rendering = Rendering(_HEADER.pack(self.id, _UPDATE, *counts))
+        rendering.add_question(self.name, self.rdtype, RdataClass.IN)
+        for record in (*stated, *changed):
+            rendering.add_record(*record)
+        return rendering.to_wire()
 
 
 _Record = tuple[dns.name.Name, RdataType, RdataClass, int, bytes]
@@ -178,17 +172,17 @@ def _stated(prerequisite: Prerequisite) -> tuple[_Record, ...]:
         case RRsetPresent(name, rdtype):
             return ((name, rdtype, RdataClass.ANY, 0, b""),)
         case RRsetIs(name, rrset):
-            data = map(data_of, rrset.rdatas)
-            return tuple((name, rrset.rdtype, RdataClass.IN, 0, each) for each in data)
+            return tuple(
+                (name, rrset.rdtype, RdataClass.IN, 0, rdata.wire) for rdata in rrset.rdatas
+            )
 
 
 def _changed(change: Change) -> _Record:
-    data = data_of(change.rdata)
     match change:
         case Add(name, ttl, rdata):
-            return name, rdata.rdtype, RdataClass.IN, ttl, data
+            return name, rdata.rdtype, RdataClass.IN, ttl, rdata.wire
         case Delete(name, rdata):
-            return name, rdata.rdtype, RdataClass.NONE, 0, data
+            return name, rdata.rdtype, RdataClass.NONE, 0, rdata.wire
 
 
 async def send_update(
@@ -227,7 +221,7 @@ async def send_message(
         if changed:
             raise OutcomeUnknown(fault.detail) from fault
         raise
-    rcode = reply.rcode()
+    rcode = reply.rcode
     if rcode == Rcode.NOERROR or (rcode in PREREQUISITE_RCODES and message.prerequisites):
         return rcode
     why = _WHY.get(rcode, "")
@@ -255,7 +249,7 @@ async def _ask(
     message: Update,
     prefer: Over,
     deadline: float,
-) -> dns.message.Message:
+) -> Reply:
     size = _signature_bytes(peer) + len(message.to_wire())
     if size > MESSAGE_BYTES:
         raise NameTooFull(

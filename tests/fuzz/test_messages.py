@@ -143,7 +143,7 @@ def replies() -> tuple[dns.message.Message, list[bytes]]:
 
 
 QUERY, WIRES = replies()
-ASKED = Asked(QUERY, QUERY.to_wire())
+ASKED = Asked(QUERY.to_wire())
 UNSIGNED = Peer(ZONE.primary, ZONE.name)
 
 

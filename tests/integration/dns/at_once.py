@@ -11,6 +11,8 @@ from gateway.contract import DnsRecord
 from gateway.dns.exchange import Exchange, Limits, Over
 from gateway.dns.outcome import Outcome, OutcomeKind
 from gateway.dns.publisher import Publisher
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.update import Update
 from gateway.dns.zones import Endpoint, Zone, Zones
@@ -45,17 +47,15 @@ class Noting(Exchange):
         self.queries: list[str] = []
         self.has_begun = asyncio.Event()
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         if isinstance(request, Update) and request.changes:
             names = [change.name.to_text(omit_final_dot=True) for change in request.changes]
             # An address and its marker, to add or to remove or both: the same of each name.
             assert len({names.count(name) for name in names}) == 1
             self.updates.append(frozenset(names))
             self.has_begun.set()
-        if request.opcode() == dns.opcode.QUERY:
-            self.queries.append(request.sections[0][0].name.to_text(omit_final_dot=True))
+        if not request.is_update:
+            self.queries.append(request.name.to_text(omit_final_dot=True))
         return await super().ask(peer, request, over=over, deadline=deadline)
 
     @property
@@ -71,9 +71,7 @@ class Taking(Noting):
         self._hand = hand
         self.taken: list[str] = []
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         if isinstance(request, Update) and request.changes and not self.updates:
             self._hand.add(*(f"{name} {FOREIGN}" for name in self.taken))
         return await super().ask(peer, request, over=over, deadline=deadline)

@@ -14,6 +14,8 @@ import dns.opcode
 from dns.rcode import Rcode
 
 from gateway.dns.exchange import Exchange, Over
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.update import Update
 from gateway.dns.zones import Endpoint
@@ -39,9 +41,7 @@ class Meddling(Exchange):
         self.updates = 0
         self.asked: list[str] = []
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         is_update = isinstance(request, Update)
         if isinstance(request, Update) and request.changes:
             self.updates += 1

@@ -7,13 +7,13 @@ there (RFC 4592, 2.2.2).
 from dataclasses import replace
 from pathlib import Path
 
-import dns.message
-import dns.opcode
 import pytest
 
 from gateway.dns.challenges import CHALLENGE_TTL_SECONDS, Challenges
 from gateway.dns.errors import ChallengeUnavailable
 from gateway.dns.exchange import Exchange, Over
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone, Zones
 from tests.integration.dns.conftest import V4, Caller, owner_of, soon, zone_at
@@ -103,10 +103,8 @@ async def test_wildcard_that_goes_while_it_is_looked_at_is_none(
     hand.add(f"*.{above} 300 A 203.0.113.7")
 
     class Removing(Exchange):
-        async def ask(
-            self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-        ) -> dns.message.Message:
-            if request.opcode() == dns.opcode.UPDATE:
+        async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
+            if request.is_update:
                 hand.update(f"delete *.{above}")
             return await super().ask(peer, request, over=over, deadline=deadline)
 

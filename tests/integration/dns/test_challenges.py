@@ -5,8 +5,6 @@ import itertools
 from dataclasses import replace
 from pathlib import Path
 
-import dns.message
-import dns.opcode
 import pytest
 
 from gateway.dns.challenges import (
@@ -19,6 +17,8 @@ from gateway.dns.errors import ChallengeUnavailable, DnsFault, OutcomeUnknown, U
 from gateway.dns.exchange import Exchange, Limits, Over
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.publisher import Publisher
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, TsigKey, Zone, Zones
 from tests.integration.dns.conftest import MARKERS, Caller, owner_of, soon, zone_at
@@ -191,10 +191,8 @@ async def test_cut_that_appears_while_an_alias_is_confirmed_is_told(
     hand.add(f"_acme-challenge.relay.{cut} 300 CNAME x.example.net.test.")
 
     class Cutting(Exchange):
-        async def ask(
-            self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-        ) -> dns.message.Message:
-            if request.opcode() == dns.opcode.UPDATE:
+        async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
+            if request.is_update:
                 hand.add(f"{cut} 300 NS ns.example.org.")
             return await super().ask(peer, request, over=over, deadline=deadline)
 

@@ -11,6 +11,9 @@ from dns.rdatatype import RdataType
 from gateway import measures
 from gateway.dns.errors import NoReply, Unreachable
 from gateway.dns.exchange import Exchange, Limits, Over
+from gateway.dns.names import to_name
+from gateway.dns.questions import make_query
+from gateway.dns.reading import Reply
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint
 from tests.integration.dns.servers import refusal, udp_server
@@ -29,8 +32,8 @@ def timed(zone: str) -> float:
     return measures.REGISTRY.get_sample_value("gateway_dns_exchange_seconds_count", labels) or 0
 
 
-async def ask(endpoint: Endpoint, zone: str, over: Over = Over.UDP) -> dns.message.Message:
-    query = dns.message.make_query(f"{zone}.", RdataType.SOA)
+async def ask(endpoint: Endpoint, zone: str, over: Over = Over.UDP) -> Reply:
+    query = make_query(to_name(zone), RdataType.SOA)
     deadline = asyncio.get_running_loop().time() + 5
     return await Exchange(SOON).ask(Peer(endpoint, zone), query, over=over, deadline=deadline)
 

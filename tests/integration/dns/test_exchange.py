@@ -41,7 +41,7 @@ async def ask(endpoint: Endpoint, over: Over = Over.UDP, *, seconds: float = 10.
     deadline = asyncio.get_running_loop().time() + seconds
     peer = Peer(endpoint, "example.test")
     reply = await Exchange().ask(peer, make_query(NAME, TXT), over=over, deadline=deadline)
-    return str(reply.answer[0][0])
+    return reply.answer[0].rrset.rdatas[0].to_text()
 
 
 def with_other_id(wire: bytes) -> bytes:

@@ -17,6 +17,8 @@ from gateway.dns.exchange import Limits, Over
 from gateway.dns.lanes import APART_SECONDS, MOST_JOINED
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.publisher import Publisher
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.update import Update
 from gateway.dns.zones import Endpoint, Zone, Zones
@@ -121,9 +123,7 @@ async def test_names_below_a_cut_made_meanwhile_are_refused_and_no_others(
     zone: Zone, hand: Hand, fresh_label: str
 ) -> None:
     class Cutting(Noting):
-        async def ask(
-            self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-        ) -> dns.message.Message:
+        async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
             if isinstance(request, Update) and request.changes and not self.updates:
                 hand.add(f"{fresh_label}.{zone.name} 300 NS ns.elsewhere.test.")
             return await super().ask(peer, request, over=over, deadline=deadline)
@@ -299,8 +299,8 @@ async def test_primary_killed_meanwhile_leaves_each_name_whole(
             killing: asyncio.Future[None] | None = None
 
             async def ask(
-                self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-            ) -> dns.message.Message:
+                self, peer: Peer, request: Request, *, over: Over, deadline: float
+            ) -> Reply:
                 if self.joined and self.killing is None:
                     self.killing = asyncio.ensure_future(asyncio.to_thread(again))
                 return await super().ask(peer, request, over=over, deadline=deadline)

@@ -1,7 +1,7 @@
 """A marker beside foreign TXT values never changes their TTL, whatever happens meanwhile."""
 
-import dns.message
-import dns.rrset
+from dataclasses import replace
+
 import pytest
 from dns.rcode import Rcode
 from dns.rdatatype import RdataType
@@ -10,6 +10,9 @@ from gateway.contract import DnsRecord
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.pinning import PINS
+from gateway.dns.reading import At, Reply
+from gateway.dns.records import Rdata, RRset
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.update import Update
 from gateway.dns.zones import Zone
@@ -92,6 +95,17 @@ async def test_server_that_refuses_whatever_it_is_sent_is_given_up_soon(
     assert refusing.messages < 30
 
 
+def changed(reply: Reply, **parts: object) -> Reply:
+    return replace(reply, content=replace(reply.content, **parts))  # type: ignore[arg-type]
+
+
+def with_serial(reply: Reply, serial: int) -> tuple[At, ...]:
+    """The answer of a SOA query, with another serial."""
+    ((name, rrset),) = reply.answer
+    other = rrset.rdatas[0].by_dnspython().replace(serial=serial)
+    return (At(name, RRset.of(rrset.rdtype, rrset.ttl, [Rdata.of(other)])),)
+
+
 class RefusingUpdates(Exchange):
     """Answers NXRRSET to updates though all is as it was: a fake, since no real server does.
 
@@ -103,19 +117,16 @@ class RefusingUpdates(Exchange):
         self._real = after
         self.messages = 0
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         self.messages += 1
         if isinstance(request, Update):
             request = request.without_changes()
         reply = await super().ask(peer, request, over=over, deadline=deadline)
         if isinstance(request, Update):
-            reply.set_rcode(Rcode.NXRRSET)
-        elif request.question[0].rdtype == RdataType.SOA and self._real:
+            return changed(reply, rcode=Rcode.NXRRSET)
+        if request.rdtype == RdataType.SOA and self._real:
             self._real -= 1
-            other = reply.answer[0][0].replace(serial=7)
-            reply.answer[0] = dns.rrset.from_rdata(reply.answer[0].name, reply.answer[0].ttl, other)
+            return changed(reply, answer=with_serial(reply, 7))
         return reply
 
 
@@ -127,17 +138,12 @@ class AskingSoa(Exchange):
         self._rcode = rcode
         self._serial = serial
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         reply = await super().ask(peer, request, over=over, deadline=deadline)
-        if request.question[0].rdtype == RdataType.SOA and not isinstance(request, Update):
-            reply.set_rcode(self._rcode)
+        if request.rdtype == RdataType.SOA and not isinstance(request, Update):
+            reply = changed(reply, rcode=self._rcode)
             if self._serial is not None:
-                other = reply.answer[0][0].replace(serial=self._serial)
-                reply.answer[0] = dns.rrset.from_rdata(
-                    reply.answer[0].name, reply.answer[0].ttl, other
-                )
+                reply = changed(reply, answer=with_serial(reply, self._serial))
         return reply
 
 

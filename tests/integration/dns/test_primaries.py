@@ -22,6 +22,10 @@ from gateway.dns.exchange import Exchange, Limits, Over
 from gateway.dns.health import probe_zone
 from gateway.dns.nameservers import name_servers
 from gateway.dns.outcome import OutcomeKind
+from gateway.dns.questions import make_query
+from gateway.dns.reading import Reply
+from gateway.dns.records import TXT
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, Zone, Zones
 from tests.integration.dns.conftest import V4, V4_OTHER, Caller, soon
@@ -48,14 +52,12 @@ class Recording(Exchange):
         self.asked: list[Endpoint] = []
         self.updates: list[tuple[Endpoint, int]] = []
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         self.asked.append(peer.endpoint)
         try:
             return await super().ask(peer, request, over=over, deadline=deadline)
         finally:
-            if request.opcode() == dns.opcode.UPDATE:
+            if request.is_update:
                 self.updates.append((peer.endpoint, request.id))
 
 
@@ -128,8 +130,8 @@ async def test_server_that_answers_again_is_silent_no_more(bind: BindPair, zone:
     endpoint = Endpoint(LOOPBACK, port)
     peer = Peer(endpoint, zone.name)
 
-    def ask() -> Awaitable[dns.message.Message]:
-        query = dns.message.make_query("example.test", "SOA", flags=0)
+    def ask() -> Awaitable[Reply]:
+        query = make_query(zone.apex, TXT)
         return exchange.ask(peer, query, over=Over.UDP, deadline=soon())
 
     async def serve(wire: bytes, answer: Callable[[bytes], None]) -> None:
@@ -144,7 +146,7 @@ async def test_server_that_answers_again_is_silent_no_more(bind: BindPair, zone:
 
 
 async def test_server_that_a_call_left_no_time_is_not_called_silent(zone: Zone) -> None:
-    exchange, query = Exchange(), dns.message.make_query("example.test", "SOA", flags=0)
+    exchange, query = Exchange(), make_query(zone.apex, TXT)
     past = asyncio.get_running_loop().time()
     with pytest.raises(Unreachable):
         await exchange.ask(Peer.primary_of(zone), query, over=Over.TCP, deadline=past)

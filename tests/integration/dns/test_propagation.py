@@ -21,6 +21,8 @@ from gateway.dns.propagation import (
     Look,
     Propagation,
 )
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Endpoint, Zone, Zones
 from tests.integration.dns.conftest import missing, soon, zone_at
@@ -189,12 +191,9 @@ async def test_recursive_answer_without_authority_does_not_count(
 class WithoutGlue(Exchange):
     """Servers that leave the additional section out, as they may."""
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         reply = await super().ask(peer, request, over=over, deadline=deadline)
-        reply.additional.clear()
-        return reply
+        return replace(reply, content=replace(reply.content, unread=tuple))
 
 
 @pytest.mark.parametrize("exchange", [Exchange(), WithoutGlue()], ids=["glue", "no glue"])
@@ -224,12 +223,10 @@ class FourOnly(Exchange):
 
     ns_queries = 0
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         if ":" in peer.endpoint.host:
             raise NoRoute("no IPv6 here")
-        self.ns_queries += request.question[0].rdtype.name == "NS"
+        self.ns_queries += request.rdtype.name == "NS"
         return await super().ask(peer, request, over=over, deadline=deadline)
 
 

@@ -3,11 +3,12 @@
 `tests/servers` has what every kind of server is asked.
 """
 
-import dns.message
 from dns.rcode import Rcode
 
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.outcome import OutcomeKind
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone
 from tests.integration.dns.conftest import (
@@ -36,11 +37,9 @@ async def test_name_freed_after_the_refused_try_is_created(
     hand.add(f"{caller.hostname} {FOREIGN}")
 
     class Freeing(Exchange):
-        async def ask(
-            self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-        ) -> dns.message.Message:
+        async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
             reply = await super().ask(peer, request, over=over, deadline=deadline)
-            if reply.rcode() == Rcode.YXDOMAIN:
+            if reply.rcode == Rcode.YXDOMAIN:
                 hand.update(f"delete {caller.hostname}")
             return reply
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import dns.message
-import dns.opcode
 import pytest
 from dns.rcode import Rcode
 from dns.rdatatype import RdataType
@@ -18,7 +16,9 @@ from gateway.dns.exchange import Exchange, Over
 from gateway.dns.names import to_name
 from gateway.dns.outcome import Outcome, OutcomeKind
 from gateway.dns.publisher import Publisher
+from gateway.dns.reading import Reply
 from gateway.dns.records import RRset, address_rdata
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.update import NameFree, RRsetIs, send_update
 from gateway.dns.zones import Endpoint, Zone, Zones
@@ -262,13 +262,10 @@ class Behind(Exchange):
     def __init__(self) -> None:
         super().__init__()
         self.times = 0.0
-        self._last: dns.message.Message | None = None
+        self._last: Reply | None = None
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
-        is_reading = request.opcode() == dns.opcode.QUERY
-        if not is_reading or request.question[0].rdtype != RdataType.ANY:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
+        if request.rdtype != RdataType.ANY:
             return await super().ask(peer, request, over=over, deadline=deadline)
         if self._last is not None and self.times > 0:
             self.times -= 1

@@ -8,9 +8,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-import dns.message
-import dns.opcode
-
 from gateway.access.clients import ClientStore, created
 from gateway.access.provisioning import Provisioning
 from gateway.access.tokens import new_client_token
@@ -23,6 +20,8 @@ from gateway.dns.errors import NoReply
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.owner import Owner
 from gateway.dns.publisher import Publisher
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.update import Update
 from gateway.dns.zones import Zones
@@ -77,9 +76,7 @@ class SeamedExchange(Exchange):
         self.before.set(self.silence)
         raise NoReply("The DNS server gave no answer in time.")
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         changes = isinstance(request, Update) and bool(request.changes)
         await self.before.reach()
         if changes:

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import dns.message
-import dns.opcode
 import pytest
 
 from gateway.certificates.seals import Found, Thing
@@ -12,6 +10,8 @@ from gateway.dns.exchange import Exchange, Over
 from gateway.dns.marker import MarkerKey, Markers
 from gateway.dns.owner import Owner
 from gateway.dns.publisher import Publisher
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone, Zones
 from gateway.holdings import restamping
@@ -35,11 +35,9 @@ class Watched(Exchange):
         self.edit = edit
         self.hand = hand
 
-    async def ask(
-        self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
-    ) -> dns.message.Message:
+    async def ask(self, peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         self.sent += 1
-        if self.edit and self.hand and request.opcode() == dns.opcode.UPDATE:
+        if self.edit and self.hand and request.is_update:
             name, self.edit = self.edit, None
             self.hand.update(f"delete {name} A", f"add {name} 300 A 192.0.2.7")
         return await super().ask(peer, request, over=over, deadline=deadline)

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pytest
-from dns.message import Message
 
 from gateway.certificates.agenda import issuance_of
 from gateway.certificates.retrying import Begun, Standing
@@ -20,6 +19,8 @@ from gateway.config import load_settings
 from gateway.contract.names import AppId, ClientId, Hostname
 from gateway.dns.exchange import Over
 from gateway.dns.owner import Owner
+from gateway.dns.reading import Reply
+from gateway.dns.rendering import Request
 from gateway.dns.replies import Peer
 from gateway.dns.update import Update
 from gateway.holdings.as_seen import mark_of
@@ -232,7 +233,7 @@ async def test_withdrawal_beside_a_sync_has_one_entry_that_says_what_went(
     seen = mark_of(await serving.gateway.documents.read(hostname))
     ask, moved = exchange.ask, list[object]()
 
-    async def ask_and_move(peer: Peer, request: Message, *, over: Over, deadline: float) -> Message:
+    async def ask_and_move(peer: Peer, request: Request, *, over: Over, deadline: float) -> Reply:
         reply = await ask(peer, request, over=over, deadline=deadline)
         if isinstance(request, Update) and request.changes and not moved:
             moved.append(await asyncio.to_thread(mine.publish, MOVED))

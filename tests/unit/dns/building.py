@@ -16,7 +16,8 @@ from gateway.dns.marker import MarkerKey, Markers
 from gateway.dns.names import to_name
 from gateway.dns.observe import Observation
 from gateway.dns.owner import Owner
-from gateway.dns.records import RRset
+from gateway.dns.reading import Reply
+from gateway.dns.records import Rdata, RRset
 from gateway.dns.zones import Endpoint, TsigKey, Zone
 
 ZONE = Zone(
@@ -43,8 +44,8 @@ def marker_of(record: DnsRecord, owner: Owner = OWNER, markers: Markers = MARKER
     return markers.sign(owner, record.type, record.value)
 
 
-def rdata(type_: str, text: str) -> dns.rdata.Rdata:
-    return dns.rdata.from_text(dns.rdataclass.IN, RdataType[type_], text)
+def rdata(type_: str, text: str) -> Rdata:
+    return Rdata.of(dns.rdata.from_text(dns.rdataclass.IN, RdataType[type_], text))
 
 
 def rrset(type_: str, *texts: str, ttl: int = 300) -> RRset:
@@ -73,7 +74,7 @@ def reply(
     authoritative: bool = True,
     rcode: Rcode = Rcode.NOERROR,
     name: str = HOSTNAME,
-) -> dns.message.Message:
+) -> Reply:
     """A reply to an ANY query; sections as lines of a zone file with absolute names."""
     query = dns.message.make_query(to_name(name), RdataType.ANY, flags=0)
     message = dns.message.make_response(query)
@@ -82,7 +83,7 @@ def reply(
         message.flags |= dns.flags.AA
     message.answer.extend(_rrsets(answer))
     message.authority.extend(_rrsets(authority))
-    return message
+    return Reply.of(message)
 
 
 def _rrsets(lines: Iterable[str]) -> list[dns.rrset.RRset]:

@@ -5,15 +5,14 @@ BIND is asked in the integration tests; this is for tables and properties over t
 
 from collections.abc import Iterable
 
-import dns.rdata
 from dns.rdatatype import RdataType
 
 from gateway.dns.observe import Observation
 from gateway.dns.plan import Plan
-from gateway.dns.records import RRset
+from gateway.dns.records import Rdata, RRset
 from gateway.dns.update import Add, NameFree, NameInUse, Prerequisite, RRsetAbsent, RRsetIs
 
-Contents = dict[RdataType, tuple[int, frozenset[dns.rdata.Rdata]]]
+Contents = dict[RdataType, tuple[int, frozenset[Rdata]]]
 
 
 def contents(rrsets: Iterable[RRset]) -> Contents:

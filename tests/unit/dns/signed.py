@@ -52,7 +52,7 @@ def update() -> dns.message.Message:
 
 
 def asked(message: dns.message.Message, key: TsigKey = ZONE.key) -> Asked:
-    return sign(message, key, 300, time.time())
+    return sign(message.to_wire(), key, 300, time.time())
 
 
 def by_dnspython(message: dns.message.Message, key: TsigKey, now: float) -> bytes:

@@ -1,15 +1,11 @@
-"""Names and data, written and read without dnspython: exactly as dnspython does it."""
+"""Names, written and read without dnspython: exactly as dnspython does it."""
 
 import dns.exception
 import dns.name
-import dns.rdata
 import pytest
-from dns.rdataclass import RdataClass
-from dns.rdatatype import RdataType
 from hypothesis import example, given, strategies as st
 
-from gateway.dns.names import is_plain, to_name, to_text, upwards
-from gateway.dns.records import address_value, data_of
+from gateway.dns.names import after_name, is_plain, is_same, read_name, to_name, to_text, upwards
 from gateway.dns.zones import Endpoint, Zone, Zones
 
 TEXTS = st.one_of(
@@ -77,22 +73,39 @@ def test_zone_of_a_text_is_that_of_its_name(text: str) -> None:
     assert not is_plain(text) or name is not None
 
 
-@pytest.mark.parametrize(
-    ("rdtype", "text"),
-    [
-        (RdataType.A, "198.51.100.1"),
-        (RdataType.A, "0.0.0.0"),  # noqa: S104
-        (RdataType.AAAA, "2001:db8::1"),
-        (RdataType.AAAA, "::ffff:192.0.2.1"),
-        (RdataType.TXT, '"one"'),
-        (RdataType.TXT, '"one" "" "\\000\\255 two"'),
-        (RdataType.MX, "10 mail.example.test."),
-        (RdataType.CNAME, "Other.example.test."),
-    ],
+WIRES = st.one_of(
+    st.binary(max_size=40),
+    st.lists(
+        st.one_of(
+            st.sampled_from([b"\0", b"\1a", b"\3www", b"\x3f" + b"x" * 63]),
+            st.integers(0, 40).map(lambda place: bytes((0xC0, place))),
+        ),
+        max_size=8,
+    ).map(b"".join),
 )
-def test_data_is_written_as_dnspython_writes_it(rdtype: RdataType, text: str) -> None:
-    rdata = dns.rdata.from_text(RdataClass.IN, rdtype, text)
-    assert data_of(rdata) == rdata.to_wire()
-    if rdtype in (RdataType.A, RdataType.AAAA):
-        read = dns.rdata.from_wire(RdataClass.IN, rdtype, data_of(rdata), 0, len(data_of(rdata)))
-        assert address_value(read) == address_value(rdata)
+
+
+@given(WIRES, st.integers(0, 40))
+@example(b"\1a\xc0\0", 0)
+@example(b"\1a\xc0\0", 2)
+@example(b"\1a\1b\xc0\2\xc0\0", 6)
+@example((b"\x3f" + b"x" * 63) * 4 + b"\0", 0)
+def test_name_in_a_message_is_read_as_dnspython_reads_it(wire: bytes, at: int) -> None:
+    try:
+        expected, length = dns.name.from_wire(wire, at)
+    except (dns.exception.DNSException, IndexError):
+        with pytest.raises((dns.exception.DNSException, IndexError, ValueError)):
+            read_name(wire, at)
+    else:
+        assert read_name(wire, at).labels == expected.labels
+        assert after_name(wire, at) == at + length
+
+
+@given(LABELS, st.integers(0, 63))
+def test_names_are_the_same_as_dnspython_says(labels: list[bytes], flip: int) -> None:
+    name = dns.name.Name((*labels, b""))
+    other = dns.name.Name(
+        [label.swapcase() if flip >> n & 1 else label for n, label in enumerate(name.labels)]
+    )
+    assert is_same(name, other)
+    assert is_same(name, dns.name.root) == (name == dns.name.root)

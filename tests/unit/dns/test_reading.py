@@ -16,7 +16,7 @@ from dns.rdataclass import RdataClass
 from dns.rdatatype import RdataType
 from hypothesis import given, strategies as st
 
-from gateway.dns.reading import Reply, read_plain
+from gateway.dns.reading import At, Reply, read_plain
 from gateway.dns.signing import Asked
 from gateway.dns.zones import TsigKey
 from tests.unit.dns.building import NAME, ZONE
@@ -38,18 +38,26 @@ def read_by_dnspython(to: Asked, wire: bytes, key: TsigKey = ZONE.key) -> dns.me
     return dns.message.from_wire(wire, keyring=key.for_signing(), request_mac=to.mac)
 
 
-def heads(section: Sequence[dns.rrset.RRset]) -> set[tuple[object, ...]]:
-    return {(each.name, each.rdtype, each.rdclass) for each in section}
+def heads(section: Sequence[At]) -> set[tuple[object, ...]]:
+    return {(name, rrset.rdtype) for name, rrset in section}
 
 
-def require_same(reply: Reply, theirs: dns.message.Message) -> None:
-    assert (reply.id, reply.flags, reply.rcode()) == (theirs.id, theirs.flags, theirs.rcode())
-    assert reply.answer == theirs.answer
-    assert [each.ttl for each in reply.answer] == [each.ttl for each in theirs.answer]
+def spelled(section: Sequence[At]) -> list[tuple[object, ...]]:
+    """All of it, the spelling of names in data too. Signatures of several types are one set."""
+    return [
+        (name, rrset, [rdata.wire for rdata in rrset.rdatas])
+        for name, rrset in section
+        if rrset.rdtype != RdataType.RRSIG
+    ]
+
+
+def require_same(reply: Reply, message: dns.message.Message) -> None:
+    theirs = Reply.of(message)
+    assert (reply.content.flags, reply.rcode) == (message.flags, message.rcode())
+    assert spelled(reply.answer) == spelled(theirs.answer)
     assert heads(reply.authority) == heads(theirs.authority)
-    assert reply.additional == theirs.additional
-    assert theirs.tsig is not None
-    assert reply.signed_at == theirs.tsig[0].time_signed
+    assert spelled(reply.additional) == spelled(theirs.additional)
+    assert reply.signed_at == theirs.signed_at
 
 
 @given(
@@ -82,7 +90,7 @@ def test_reply_to_an_update_is_read(rcode: Rcode, has_question: bool) -> None:
         made.sections[0].clear()
     reply = read(to, made.to_wire())
     assert reply is not None
-    assert reply.rcode() == rcode
+    assert reply.rcode == rcode
 
 
 @given(st.data())
@@ -105,7 +113,7 @@ def unsigned(
     message = query(edns=edns)
     made = answer(asked(message), sections=records)
     made.tsig, made.want_tsig_sign = None, False
-    return Asked(message, message.to_wire()), made.to_wire()
+    return Asked(message.to_wire()), made.to_wire()
 
 
 @given(edns=st.booleans(), records=sections)
@@ -115,10 +123,7 @@ def test_unsigned_reply_to_an_unsigned_question_is_read_as_dnspython_reads_it(
     to, wire = unsigned(edns, records)
     reply = read(to, wire, None)
     assert reply is not None
-    theirs = dns.message.from_wire(wire)
-    assert (reply.id, reply.flags, reply.answer) == (theirs.id, theirs.flags, theirs.answer)
-    assert heads(reply.authority) == heads(theirs.authority)
-    assert reply.additional == theirs.additional
+    require_same(reply, dns.message.from_wire(wire))
     assert reply.signed_at is None
 
 
@@ -133,7 +138,7 @@ def test_damaged_unsigned_reply_has_no_other_answer_than_dnspython_reads(
     reply = read(to, bytes(wire), None)
     with contextlib.suppress(dns.exception.DNSException, ValueError):
         theirs = dns.message.from_wire(bytes(wire), keyring=False)
-        assert reply is None or reply.answer == theirs.answer
+        assert reply is None or spelled(reply.answer) == spelled(Reply.of(theirs).answer)
 
 
 @pytest.mark.parametrize("change", [lambda wire: wire + b"\x00", lambda wire: wire[:-1]])
@@ -145,7 +150,7 @@ def test_unsigned_reply_that_ends_elsewhere_is_not_plain(change: Callable[[bytes
 
 def test_signed_reply_to_an_unsigned_question_is_not_plain() -> None:
     to = asked(query())
-    assert read(Asked(to.message, to.message.to_wire()), answer(to).to_wire(), None) is None
+    assert read(Asked(query().to_wire()), answer(to).to_wire(), None) is None
 
 
 @given(st.binary(max_size=300))
@@ -165,7 +170,7 @@ def test_reply_to_an_earlier_request_is_not_proven() -> None:
     """The very same question, asked a second later: a replay."""
     message = query()
     earlier = asked(message)
-    later = Asked(message, earlier.wire, b"the mac of the later one", earlier.at_seconds)
+    later = Asked(earlier.wire, b"the mac of the later one", earlier.at_seconds)
     assert read(earlier, answer(earlier).to_wire()) is not None
     assert read(later, answer(earlier).to_wire()) is None
 
@@ -269,4 +274,4 @@ def test_additional_section_that_can_not_be_read_is_none() -> None:
     made.additional.append(broken_address())
     reply = read(to, made.to_wire())
     assert reply is not None
-    assert (len(reply.answer), reply.additional) == (1, [])
+    assert (len(reply.answer), reply.additional) == (1, ())

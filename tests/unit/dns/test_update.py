@@ -111,13 +111,13 @@ def by_dnspython(update: Update) -> dns.update.UpdateMessage:
             case RRsetPresent(name, rdtype):
                 message.present(name, rdtype)
             case RRsetIs(name, rrset):
-                message.present(name, *rrset.rdatas)
+                message.present(name, *(each.by_dnspython() for each in rrset.rdatas))
     for change in update.changes:
         match change:
             case Add(name, ttl, data):
-                message.add(name, ttl, data)
+                message.add(name, ttl, data.by_dnspython())
             case Delete(name, data):
-                message.delete(name, data)
+                message.delete(name, data.by_dnspython())
     return message
 
 
