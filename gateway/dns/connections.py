@@ -58,13 +58,19 @@ class Connections:
         Raises: NotTaken, NoFile, NotAnswered, and whatever `accept` raises.
         """
         kept = self._take(address) if again else None
-        if kept is not None:
+        while True:
+            connection = kept or await _Connection.open(address, until=connect_until)
             try:
-                return await self._ask_over(kept, address, message, accept, until)
-            except _ClosedEarly:
-                self._close_kept(address)  # it was started anew, or closes all
-        connection = await _Connection.open(address, until=connect_until)
-        return await self._ask_over(connection, address, message, accept, until)
+                answer = accept(await connection.ask(message, until=until))
+            except BaseException as fault:
+                connection.close()
+                if kept is None or not isinstance(fault, _ClosedEarly):
+                    raise
+            else:
+                self._keep(connection, address)
+                return answer
+            kept = None
+            self._close_kept(address)  # the server was started anew, or closes all
 
     def close(self) -> None:
         """Close what is kept, and keep nothing more."""
@@ -73,22 +79,6 @@ class Connections:
             self._close_kept(address)
         if self._sweep is not None:
             self._sweep.cancel()
-
-    async def _ask_over(
-        self,
-        connection: "_Connection",
-        address: Endpoint,
-        message: bytes,
-        accept: Callable[[bytes], _Answer],
-        until: float,
-    ) -> _Answer:
-        try:
-            answer = accept(await connection.ask(message, until=until))
-        except BaseException:
-            connection.close()
-            raise
-        self._keep(connection, address)
-        return answer
 
     def _take(self, address: Endpoint) -> "_Connection | None":
         """The one that was used last, so that those which nobody needs grow old."""
@@ -129,6 +119,9 @@ class Connections:
             connection.close()
 
 
+_CLOSED: Final = "closed the TCP connection without an answer"
+
+
 class _ClosedEarly(NotAnswered):
     """The server has closed the connection instead of answering."""
 
@@ -141,6 +134,7 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._arrived = bytearray()
         self._answer: asyncio.Future[bytes] | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     @classmethod
     async def open(cls, address: Endpoint, *, until: float) -> "_Connection":
@@ -161,22 +155,25 @@ class _Connection(asyncio.Protocol):
         is_open = self._transport is not None and not self._transport.is_closing()
         return is_open and not self._arrived
 
-    async def ask(self, message: bytes, *, until: float) -> bytes:
-        """Send a message and return the answer. Raises: NotAnswered."""
+    def ask(self, message: bytes, *, until: float) -> asyncio.Future[bytes]:
+        """Send a message; answers the answer, or is ended by NotAnswered.
+
+        A future with a timer: `asyncio.timeout` and a coroutine to wait in take 0.01 ms more.
+        """
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[bytes] = loop.create_future()
         if self._transport is None or self._transport.is_closing():
-            raise _ClosedEarly("closed the TCP connection without an answer")
-        self._answer = asyncio.get_running_loop().create_future()
+            answer.set_exception(_ClosedEarly(_CLOSED))
+            return answer
+        self._answer = answer
+        self._timer = loop.call_at(until, self._end, NotAnswered("gave no answer over TCP in time"))
         self._transport.write(len(message).to_bytes(2, "big") + message)
-        try:
-            async with asyncio.timeout_at(until):
-                return await self._answer
-        except TimeoutError:
-            raise NotAnswered("gave no answer over TCP in time") from None
-        finally:
-            self._answer = None
+        return answer
 
     def close(self) -> None:
         """Close it at once. May be repeated."""
+        if self._timer is not None:
+            self._timer.cancel()
         if self._transport is not None:
             self._transport.close()
 
@@ -192,10 +189,21 @@ class _Connection(asyncio.Protocol):
         if self._answer is None or self._answer.done():
             self.close()  # it says more than was asked
         elif len(arrived) >= max(end, 2):
-            self._answer.set_result(bytes(arrived[2:end]))
+            answer = bytes(arrived[2:end])
             del arrived[:end]
+            self._end(answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by the loop, when either side has closed it."""
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(_ClosedEarly("closed the TCP connection without an answer"))
+        self._end(_ClosedEarly(_CLOSED))
+
+    def _end(self, result: bytes | NotAnswered) -> None:
+        answer, self._answer = self._answer, None
+        if self._timer is not None:
+            self._timer.cancel()
+        if answer is None or answer.done():
+            return
+        if isinstance(result, bytes):
+            answer.set_result(result)
+        else:
+            answer.set_exception(result)

@@ -14,6 +14,7 @@ that asks a server.
 import asyncio
 import ipaddress
 import logging
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -106,7 +107,7 @@ class Exchange:
         try:
             reply = await self._ask_any(peer, _ready(request, peer), over, deadline)
             self._silences.heard(peer, over.value)
-            result = dns.rcode.to_text(reply.rcode)
+            result = _rcode_text(int(reply.rcode))
         except DnsFault as fault:
             now = loop.time()
             # One that the caller left no time for has not been silent.
@@ -127,13 +128,14 @@ class Exchange:
 
     async def _ask_any(self, peer: Peer, asked: Asked, over: Over, deadline: float) -> Reply:
         untaken: Unreachable | None = None
-        for address in await self._addresses(peer, deadline):
-            if asyncio.get_running_loop().time() >= deadline:
+        endpoint, loop = peer.endpoint, asyncio.get_running_loop()
+        is_known = _is_literal(endpoint.host)
+        ask_over = self._ask_over_udp if over is Over.UDP else self._ask_over_tcp
+        for address in (endpoint,) if is_known else await self._addresses(peer, deadline):
+            if loop.time() >= deadline:
                 break
             try:
-                if over is Over.UDP:
-                    return await self._ask_over_udp(peer, address, asked, deadline)
-                return await self._ask_over_tcp(peer, address, asked, deadline)
+                return await ask_over(peer, address, asked, deadline)
             except NoWay as fault:
                 untaken = NoRoute(f"The {peer} {fault}.")
             except NotTaken as fault:
@@ -172,11 +174,11 @@ class Exchange:
                 raise distrusted from None
             raise
 
-    async def _ask_over_tcp(
+    def _ask_over_tcp(
         self, peer: Peer, address: Endpoint, asked: Asked, deadline: float
-    ) -> Reply:
+    ) -> Awaitable[Reply]:
         now = asyncio.get_running_loop().time()
-        return await self._connections.ask(
+        return self._connections.ask(
             address,
             asked.wire,
             lambda wire: read_reply(asked, wire, peer),
@@ -187,8 +189,6 @@ class Exchange:
 
     async def _addresses(self, peer: Peer, deadline: float) -> list[Endpoint]:
         endpoint = peer.endpoint
-        if _is_literal(endpoint.host):
-            return [endpoint]
         until = min(deadline, asyncio.get_running_loop().time() + self._limits.resolve_seconds)
         hosts = await self.look_up(endpoint.host, until=until)
         if not hosts:
@@ -201,15 +201,16 @@ def tell(peer: Peer, request: Request, over: Over, result: str, seconds: float) 
 
     `result` is the reply's rcode, or what fault there was.
     """
-    tracing.dns_asked(
-        peer.zone,
-        _kind_of(request),
-        to_text(request.name),
-        (peer.endpoint.host, peer.endpoint.port),
-        over.value,
-        result,
-        seconds,
-    )
+    if tracing.is_recording():
+        tracing.dns_asked(
+            peer.zone,
+            _kind_of(request),
+            to_text(request.name),
+            (peer.endpoint.host, peer.endpoint.port),
+            over.value,
+            result,
+            seconds,
+        )
     if not logging.getLogger().isEnabledFor(logging.DEBUG):
         return  # what would be told takes longer than the log to turn it down
     _log.debug(
@@ -237,6 +238,11 @@ def _is_literal(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+@lru_cache(64)
+def _rcode_text(rcode: int) -> str:
+    return dns.rcode.to_text(dns.rcode.Rcode.make(rcode))
 
 
 def _outcome(result: str) -> str:

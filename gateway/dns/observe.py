@@ -44,7 +44,7 @@ from gateway.dns.exchange import Exchange, Over
 from gateway.dns.names import is_same, to_text
 from gateway.dns.primaries import at_a_primary
 from gateway.dns.questions import ask_primary, make_query
-from gateway.dns.reading import At, Reply
+from gateway.dns.reading import At, Content, Reply
 from gateway.dns.records import AAAA, CNAME, TXT, A, RRset
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone
@@ -62,7 +62,7 @@ _DNSSEC_OWN = (
 _DECIDING = (A, AAAA, TXT, CNAME)
 """The types that decide, asked for one by one where ANY does not tell them all."""
 
-WITHHELD = frozenset({Rcode.REFUSED, Rcode.NOTIMP})
+WITHHELD = (Rcode.REFUSED, Rcode.NOTIMP)
 """How a server says that it answers a type of query to nobody."""
 
 _BELOW = dns.name.from_text("_gateway-place", origin=None)
@@ -102,16 +102,19 @@ class Observation:
 
     def rrset(self, rdtype: RdataType) -> RRset | None:
         """The RRset of a type, or None."""
-        return next((rrset for rrset in self.rrsets if rrset.rdtype == rdtype), None)
+        for rrset in self.rrsets:
+            if rrset.rdtype == rdtype:
+                return rrset
+        return None
 
     def has(self, *rdtypes: RdataType) -> bool:
         """Is there an RRset of any of these types?"""
         return any(rrset.rdtype in rdtypes for rrset in self.rrsets)
 
 
-async def observe(
+def observe(
     exchange: Exchange, zone: Zone, name: dns.name.Name, *, deadline: float
-) -> Observation:
+) -> Awaitable[Observation]:
     """Read a name that lies in `zone`, at one of its primaries; may be repeated.
 
     Raises: Misplaced, ServerFailed, ServerRefused and the faults of `Exchange.ask`.
@@ -120,18 +123,18 @@ async def observe(
     def observe_at(at: Zone) -> Awaitable[Observation]:
         return _observe_at(exchange, at, name, deadline)
 
-    return await at_a_primary(exchange, zone, observe_at)
+    return at_a_primary(exchange, zone, observe_at)
 
 
 async def _observe_at(
     exchange: Exchange, zone: Zone, name: dns.name.Name, deadline: float
 ) -> Observation:
-    replies = await _read_all(exchange, zone, name, deadline)
-    observed = reduce(_merged, (judge(reply, name, zone) for reply in replies))
-    if len(replies) > 1:
+    first, *others = await _read_all(exchange, zone, name, deadline)
+    observed = judge(first, name, zone)
+    if others:
+        observed = reduce(_merged, (judge(reply, name, zone) for reply in others), observed)
         observed = replace(observed, may_lag=True)
-    teller = _teller(observed)
-    if observed.place is Place.UNTOLD and teller is not None:
+    if observed.place is Place.UNTOLD and (teller := _teller(observed)) is not None:
         reply = await ask_primary(exchange, zone, make_query(teller, RdataType.SOA), deadline)
         # A server may answer SOA to nobody. Then the prerequisites of the update find a cut.
         if reply.rcode not in WITHHELD:
@@ -159,10 +162,17 @@ def judge(reply: Reply, name: dns.name.Name, zone: Zone) -> Observation:
     Raises: ServerFailed, ServerRefused.
     """
     _require_answer(reply, zone)
-    apex = zone.apex
-    place, edge = _place(reply, name, apex)
-    rrsets = _rrsets_at(name, reply.answer) if place in (Place.WITHIN, Place.UNTOLD) else ()
-    return Observation(name, apex, place, edge, rrsets, _is_signed(reply))
+    about = name.labels, zone.name
+    observed: Observation | None = reply.content.judged.get(about)
+    if observed is None:
+        observed = reply.content.judged[about] = _judged(reply.content, name, zone.apex)
+    return observed
+
+
+def _judged(content: Content, name: dns.name.Name, apex: dns.name.Name) -> Observation:
+    place, edge = _place(content, name, apex)
+    rrsets = _rrsets_at(name, content.answer) if place in (Place.WITHIN, Place.UNTOLD) else ()
+    return Observation(name, apex, place, edge, rrsets, _is_signed(content))
 
 
 def _require_answer(reply: Reply, zone: Zone) -> None:
@@ -179,31 +189,32 @@ def _require_answer(reply: Reply, zone: Zone) -> None:
 
 
 def _place(
-    reply: Reply, name: dns.name.Name, apex: dns.name.Name
+    content: Content, name: dns.name.Name, apex: dns.name.Name
 ) -> tuple[Place, dns.name.Name | None]:
-    for at, rrset in reply.answer:
+    for at, rrset in content.answer:
         if rrset.rdtype == RdataType.DNAME and name != at and name.is_subdomain(at):
             return Place.BELOW_DNAME, at
         if rrset.rdtype == RdataType.SOA and at == name != apex:
             return Place.OTHER_ZONE, name
-    tellers = {rrset.rdtype: at for at, rrset in reply.authority}
+    tellers = {rrset.rdtype: at for at, rrset in content.authority}
     teller = tellers.get(RdataType.SOA, tellers.get(RdataType.NS))
-    if not reply.is_authoritative:
+    if not content.is_authoritative:
         is_below = teller is not None and teller != apex and teller.is_subdomain(apex)
         return (Place.DELEGATED, teller) if is_below else (Place.NOT_SERVED, None)
-    if teller != apex and _is_alias(reply, name):
+    if teller != apex and _is_alias(content, name):
         return Place.UNTOLD, None  # the authority is about where the alias leads to
     if teller is None:
         return (Place.WITHIN if name == apex else Place.UNTOLD), None
     return (Place.WITHIN, None) if teller == apex else (Place.OTHER_ZONE, teller)
 
 
-def _is_alias(reply: Reply, name: dns.name.Name) -> bool:
-    return any(rrset.rdtype == CNAME and at == name for at, rrset in reply.answer)
+def _is_alias(content: Content, name: dns.name.Name) -> bool:
+    return any(rrset.rdtype == CNAME and at == name for at, rrset in content.answer)
 
 
-def _is_signed(reply: Reply) -> bool:
-    return any(rrset.rdtype == RdataType.RRSIG for _, rrset in (*reply.answer, *reply.authority))
+def _is_signed(content: Content) -> bool:
+    sections = (*content.answer, *content.authority)
+    return any(rrset.rdtype == RdataType.RRSIG for _, rrset in sections)
 
 
 def _rrsets_at(name: dns.name.Name, answer: Iterable[At]) -> tuple[RRset, ...]:
@@ -214,12 +225,13 @@ def _rrsets_at(name: dns.name.Name, answer: Iterable[At]) -> tuple[RRset, ...]:
 
 
 def _within(observed: Observation, zone: Zone) -> Observation:
-    name, place = to_text(observed.name), observed.place
+    place = observed.place
+    if place in (Place.WITHIN, Place.UNTOLD):
+        return observed
+    name = to_text(observed.name)
     if place is Place.NOT_SERVED:
         peer = Peer.primary_of(zone)
         raise ServerFailed(f"The {peer} does not answer with authority for {name}.")
-    if place in (Place.WITHIN, Place.UNTOLD):
-        return observed
     edge = to_text(observed.edge) if observed.edge else name
     words = {
         Place.DELEGATED: f"is delegated away from the zone {zone.name} at {edge}",

@@ -62,7 +62,8 @@ from gateway.dns.update import (
 class Plan:
     """One update, and the answer once it is through; without prerequisites just the answer.
 
-    `restated`: what a mere answer says is there, TTL included; adding it changes nothing then.
+    `restated`: what a mere answer says is there, TTL included, where what was read may lag: adding
+    it changes nothing then.
     """
 
     kind: OutcomeKind
@@ -238,7 +239,8 @@ def _replace(observed: Observation, wanted: Wanted, ours: Ours) -> Plan:
         return _CONFLICT
     is_alone = len(ours.addresses) == 1 and not ours.stale
     if is_alone and current is not None and _is_wanted(current.rdatas, current.ttl, wanted):
-        return Plan(OutcomeKind.UNCHANGED, restated=_restated(observed, wanted, ours))
+        restated = _restated(observed, wanted, ours) if observed.may_lag else ()
+        return Plan(OutcomeKind.UNCHANGED, restated=restated)
     return Plan(
         OutcomeKind.UPDATED,
         _all_as_seen(observed),

@@ -41,6 +41,8 @@ SERVERS_OWN: Final = (
 
 def in_turn(exchange: Exchange, zone: Zone) -> list[Zone]:
     """The zone at each of its primaries, those that were silent lately last."""
+    if not zone.standbys:
+        return [zone]
     return sorted(zone.at_each_primary(), key=lambda at: exchange.is_silent(at.primary))
 
 
@@ -92,8 +94,8 @@ class Turns:
                 self.pass_on(fault)
 
 
-async def at_a_primary(
+def at_a_primary(
     exchange: Exchange, zone: Zone, ask: Callable[[Zone], Awaitable[_Answer]]
-) -> _Answer:
+) -> Awaitable[_Answer]:
     """One question, as `Turns.ask` has it."""
-    return await Turns(exchange, zone).ask(ask)
+    return Turns(exchange, zone).ask(ask) if zone.standbys else ask(zone)

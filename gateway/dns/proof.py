@@ -7,8 +7,9 @@ Pure. Must not decide what follows (`plan`). Called by `publisher`, `handing`,
 `survey` and `situation`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from dns.rdatatype import RdataType
 
@@ -17,6 +18,8 @@ from gateway.dns.marker import Markers
 from gateway.dns.observe import Observation
 from gateway.dns.owner import Owner
 from gateway.dns.records import ADDRESS_TYPES, TXT, Rdata, RRset, address_value, txt_text
+
+_TYPES: Final = {int(rdtype): rdtype.name for rdtype in ADDRESS_TYPES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,13 @@ def find_ours(
     observed: Observation, owner: Owner, markers: Markers, known: Iterable[DnsRecord | None] = ()
 ) -> Ours:
     """Check every marker at the name against every address at the name and every known record."""
-    proofs = _proofs(observed, owner, markers, known)
-    proven = frozenset(proofs.values())
+    seen = _addresses(observed)
+    proofs = _proofs(observed, owner, markers, (*(record for record, _ in seen), *_of(known)))
+    if not proofs:
+        return Ours()
+    proven = proofs.values()
     addresses = {
-        (type_, value): rrset
-        for rrset, type_, value in _addresses(observed)
-        if len(rrset.rdatas) == 1 and (type_, value) in proven
+        record: rrset for record, rrset in seen if len(rrset.rdatas) == 1 and record in proven
     }
     stale = tuple(rdata for rdata, record in proofs.items() if record not in addresses)
     return Ours(tuple(addresses.values()), tuple(proofs), stale)
@@ -80,9 +84,10 @@ def find_marks(
     observed: Observation, owner: Owner, markers: Markers, known: Iterable[DnsRecord | None] = ()
 ) -> tuple[Mark, ...]:
     """The owner's markers, as `find_ours` finds them, each beside its successor."""
+    records = (*(record for record, _ in _addresses(observed)), *_of(known))
     return tuple(
         Mark(rdata, txt_text(rdata) or "", markers.sign(owner, type_, value), type_, value)
-        for rdata, (type_, value) in _proofs(observed, owner, markers, known).items()
+        for rdata, (type_, value) in _proofs(observed, owner, markers, records).items()
     )
 
 
@@ -97,18 +102,21 @@ def is_marked(observed: Observation) -> bool:
     return bool(marker_texts(observed))
 
 
+_Record = tuple[str, str]
+"""The type and the value of an address record, as the contract has them."""
+
+
 def _proofs(
-    observed: Observation, owner: Owner, markers: Markers, known: Iterable[DnsRecord | None]
-) -> dict[Rdata, tuple[str, str]]:
-    """Each marker of the owner, and the type and value that it was made for."""
-    records = {(type_, value) for _, type_, value in _addresses(observed)}
-    records.update((record.type, record.value) for record in known if record is not None)
-    proofs: dict[Rdata, tuple[str, str]] = {}
+    observed: Observation, owner: Owner, markers: Markers, records: Iterable[_Record]
+) -> dict[Rdata, _Record]:
+    """Each marker of the owner, and which of the records it was made for."""
+    distinct = dict.fromkeys(records)
+    proofs: dict[Rdata, _Record] = {}
     for rdata in _texts(observed):
         text = txt_text(rdata)
         if text is None or not markers.is_marker(text):
             continue
-        for type_, value in records:
+        for type_, value in distinct:
             if markers.proves(text, owner, type_, value):
                 proofs[rdata] = (type_, value)
     return proofs
@@ -119,8 +127,15 @@ def _texts(observed: Observation) -> tuple[Rdata, ...]:
     return rrset.rdatas if rrset else ()
 
 
-def _addresses(observed: Observation) -> Iterator[tuple[RRset, str, str]]:
-    for rdtype in ADDRESS_TYPES:
-        if (rrset := observed.rrset(rdtype)) is not None:
-            for rdata in rrset.rdatas:
-                yield rrset, rdtype.name, address_value(rdata)
+def _of(known: Iterable[DnsRecord | None]) -> list[_Record]:
+    return [(record.type, record.value) for record in known if record is not None]
+
+
+def _addresses(observed: Observation) -> list[tuple[_Record, RRset]]:
+    """Each address at the name, and the RRset that it is of."""
+    return [
+        ((type_, address_value(rdata)), rrset)
+        for rrset in observed.rrsets
+        if (type_ := _TYPES.get(int(rrset.rdtype))) is not None
+        for rdata in rrset.rdatas
+    ]

@@ -25,7 +25,7 @@ from gateway.dns.errors import (
 )
 from gateway.dns.exchange import Exchange
 from gateway.dns.marker import Markers
-from gateway.dns.names import to_name
+from gateway.dns.names import to_name, to_text
 from gateway.dns.observe import Observation, observe
 from gateway.dns.outcome import FoundRecord, Outcome, OutcomeKind, PublishedOtherwise
 from gateway.dns.owner import Owner
@@ -56,6 +56,16 @@ _FAILURES = (ServerRefused, TsigRejected, ReplyUnsigned, OutcomeUnknown, Contend
 _WITH_EVIDENCE = (OutcomeKind.CONFLICT, OutcomeKind.OURS, OutcomeKind.FREE)
 _WITH_CHANGES = (OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.DELETED)
 _WITH_RECORD = (OutcomeKind.CREATED, OutcomeKind.UPDATED, OutcomeKind.UNCHANGED)
+
+_WORDS = {
+    OutcomeKind.CREATED: "{name} was published in the zone {zone}.",
+    OutcomeKind.UPDATED: "{name} was replaced in the zone {zone}.",
+    OutcomeKind.UNCHANGED: "The zone {zone} holds this record already.",
+    OutcomeKind.DELETED: "This ownership has no record at {name} any more.",
+    OutcomeKind.CONFLICT: "{name} is held by records that the gateway did not publish.",
+    OutcomeKind.FREE: "Nothing is published at {name}.",
+    OutcomeKind.OURS: "{name} carries this ownership's own record.",
+}
 
 
 class Publisher:
@@ -299,19 +309,9 @@ def _records_of(
 def _outcome(settlement: Settlement, record: DnsRecord | None, zone: Zone) -> Outcome:
     kind, observed = settlement.kind, settlement.observed
     found = found_records(observed.name, observed.rrsets) if kind in _WITH_EVIDENCE else ()
-    name = observed.name.to_text(omit_final_dot=True)
-    words = {
-        OutcomeKind.CREATED: f"{name} was published in the zone {zone.name}.",
-        OutcomeKind.UPDATED: f"{name} was replaced in the zone {zone.name}.",
-        OutcomeKind.UNCHANGED: f"The zone {zone.name} holds this record already.",
-        OutcomeKind.DELETED: f"This ownership has no record at {name} any more.",
-        OutcomeKind.CONFLICT: f"{name} is held by records that the gateway did not publish.",
-        OutcomeKind.FREE: f"Nothing is published at {name}.",
-        OutcomeKind.OURS: f"{name} carries this ownership's own record.",
-    }
     return Outcome(
         kind,
-        words[kind],
+        _WORDS[kind].format(name=to_text(observed.name), zone=zone.name),
         record if kind in _WITH_RECORD else None,
         found,
         marked=bool(found) and is_marked(observed),

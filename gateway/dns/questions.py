@@ -14,19 +14,21 @@ from gateway.dns.errors import NoReply, Unreachable
 from gateway.dns.exchange import Exchange, Over
 from gateway.dns.primaries import at_a_primary
 from gateway.dns.reading import Reply
-from gateway.dns.rendering import Rendering, Request
+from gateway.dns.rendering import Request, whole_name
 from gateway.dns.replies import Peer
 from gateway.dns.zones import Zone
 
 _UDP_PAYLOAD_BYTES: Final = 1232
 _DO: Final = 0x8000
 _HEADER: Final = struct.Struct("!HHHHHH")
+_QUESTION_AND_OPT: Final = struct.Struct("!HHBHHIH")
+"""Type and class of what is asked, and the OPT record (RFC 6891, 6.1.2), whose name is the root."""
 
 
 class Query(Request):
     """A query without RD: the server shall say what it knows itself.
 
-    dnspython's own takes 0.05 ms to make and render, this takes 0.005 ms for the same bytes.
+    dnspython's own takes 0.05 ms to make and render, this takes 0.003 ms for the same bytes.
     """
 
     def __init__(self, name: dns.name.Name, rdtype: RdataType, *, signatures: bool) -> None:
@@ -34,11 +36,17 @@ class Query(Request):
         self._signatures = signatures
 
     def _rendered(self) -> bytes:
-        rendering = Rendering(_HEADER.pack(self.id, 0, 1, 0, 0, 1))
-        rendering.add_question(self.name, self.rdtype, RdataClass.IN)
-        flags = _DO if self._signatures else 0
-        rendering.add_record(dns.name.root, RdataType.OPT, _UDP_PAYLOAD_BYTES, flags)
-        return rendering.to_wire()
+        head = _HEADER.pack(self.id, 0, 1, 0, 0, 1)
+        kind = _QUESTION_AND_OPT.pack(
+            self.rdtype,
+            RdataClass.IN,
+            0,
+            RdataType.OPT,
+            _UDP_PAYLOAD_BYTES,
+            _DO if self._signatures else 0,
+            0,
+        )
+        return head + whole_name(self.name) + kind
 
 
 def make_query(name: dns.name.Name, rdtype: RdataType, *, signatures: bool = False) -> Query:

@@ -17,13 +17,14 @@ import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import dns.exception
 import dns.flags
 import dns.message
 import dns.name
 import dns.rdata
+import dns.rdatatype
 import dns.rrset
 from dns.rcode import Rcode
 from dns.rdataclass import RdataClass
@@ -84,6 +85,13 @@ class Content:
     authority: tuple[At, ...]
     unread: Callable[[], tuple[At, ...]] = field(repr=False)
     """Reads the additional section. Raises: DNSException and other faults if it can't be read."""
+    judged: dict[tuple[tuple[bytes, ...], str], Any] = field(default_factory=dict, repr=False)
+    """What `observe` made of it, by a name's labels and a zone: kept for as long as this is."""
+
+    @property
+    def is_authoritative(self) -> bool:
+        """Does the server say so, by the AA bit?"""
+        return bool(self.flags & _AA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,7 @@ class Reply:
     @property
     def is_authoritative(self) -> bool:
         """Does the server say so, by the AA bit?"""
-        return bool(self.content.flags & _AA)
+        return self.content.is_authoritative
 
     @property
     def answer(self) -> tuple[At, ...]:
@@ -250,7 +258,9 @@ def _rrsets(wire: bytes, records: Iterable[_Record], *, with_data: bool = True) 
     for (_, rdtype), same in found.items():
         known = _TYPES.get(rdtype) or RdataType.make(rdtype)
         ttl = min(record.ttl if record.ttl <= _MOST_TTL else 0 for record in same)
-        data = [_rdata(wire, known, record) for record in same] if with_data else ()
+        data = [_rdata(wire, known, record) for record in same] if with_data else []
+        if len(data) > 1 and dns.rdatatype.is_singleton(known):
+            del data[:-1]  # the last one counts, as with dnspython
         rrsets.append(At(same[0].name, RRset.of(known, ttl, data)))
     return tuple(rrsets)
 

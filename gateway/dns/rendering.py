@@ -17,6 +17,7 @@ from dns.rdatatype import RdataType
 _RECORD: Final = struct.Struct("!HHIH")
 _MOST_OFFSET: Final = 0x3FFF
 _POINTER: Final = 0xC000
+_LENGTHS: Final = tuple(bytes((length,)) for length in range(64))
 
 
 class Request(ABC):
@@ -38,6 +39,11 @@ class Request(ABC):
 
     @abstractmethod
     def _rendered(self) -> bytes: ...
+
+
+def whole_name(name: dns.name.Name) -> bytes:
+    """An absolute name as in a message, without a pointer."""
+    return b"".join([_LENGTHS[len(label)] + label for label in name.labels])
 
 
 class Rendering:

@@ -21,7 +21,7 @@ Must not know what is decided, nor whose record it is. Called by `publisher`, `h
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 import dns.name
@@ -180,8 +180,8 @@ class _Rounds:
                     raise
             await asyncio.sleep(READ_PAUSE_SECONDS)
 
-    async def _observe_at(self, zone: Zone) -> Observation:
-        return await observe(self._exchange, zone, self._name, deadline=self._deadline)
+    def _observe_at(self, zone: Zone) -> Awaitable[Observation]:
+        return observe(self._exchange, zone, self._name, deadline=self._deadline)
 
     async def _soa_at(self, zone: Zone) -> RRset | None:
         return await read_pin(self._exchange, zone, self._deadline)

@@ -20,10 +20,6 @@ import dns.name
 from gateway.dns.names import after_name
 from gateway.dns.zones import TsigKey
 
-_TSIG: Final = 250
-_ANY: Final = 255
-_RECORD = struct.Struct("!HHIH")
-_CLASS_AND_TTL: Final = struct.pack("!HI", _ANY, 0)
 _NO_ERROR: Final = bytes(4)
 """The fields for an error and for other data, when there are none."""
 
@@ -80,15 +76,23 @@ def clock() -> float:
 def sign(wire: bytes, key: TsigKey, fudge_seconds: int, now: float) -> Asked:
     """A message, signed. `now` is the time that it states, since the epoch."""
     at_seconds = int(now)
-    times = _times(at_seconds, fudge_seconds)
-    signed = b"".join((wire, key.owner, _CLASS_AND_TTL, key.algorithm_name, times, _NO_ERROR))
-    mac = hmac.digest(key.secret, signed, key.hash_name)
-    data = b"".join(
-        (key.algorithm_name, times, len(mac).to_bytes(2, "big"), mac, wire[:2], _NO_ERROR)
-    )
-    record = key.owner + _RECORD.pack(_TSIG, _ANY, 0, len(data)) + data
+    times = at_seconds.to_bytes(6, "big") + fudge_seconds.to_bytes(2, "big")
+    mac = hmac.digest(key.secret, wire + key.signed_head + times + _NO_ERROR, key.hash_name)
     records = int.from_bytes(wire[10:12], "big") + 1
-    whole = b"".join((wire[:10], records.to_bytes(2, "big"), wire[12:], record))
+    whole = b"".join(
+        (
+            wire[:10],
+            records.to_bytes(2, "big"),
+            wire[12:],
+            key.owner,
+            key.record_head,
+            times,
+            key.mac_bytes.to_bytes(2, "big"),
+            mac,
+            wire[:2],
+            _NO_ERROR,
+        )
+    )
     return Asked(whole, mac, at_seconds)
 
 
@@ -98,38 +102,30 @@ def prove(asked: Asked, wire: bytes, key: TsigKey, now: float) -> Proven | None:
     Raises: ValueError, IndexError, DNSException when that is not a record.
     """
     records = int.from_bytes(wire[10:12], "big") - 1
-    times_at = len(wire) - key.mac_bytes - 16
-    data_start = times_at - len(key.algorithm_name)
-    mac_at, mac_end = times_at + 10, len(wire) - 6
-    head = _RECORD.pack(_TSIG, _ANY, 0, len(wire) - data_start) + key.algorithm_name
-    start = _signature_start(wire, data_start - _RECORD.size, key) if records >= 0 else None
+    mac_end = len(wire) - 6
+    mac_at = mac_end - key.mac_bytes
+    times_at = mac_at - 10
+    name_end = times_at - len(key.record_head)
     if (
-        start is None
-        or wire[data_start - _RECORD.size : times_at] != head
+        records < 0
+        or name_end < _HEADER_BYTES
+        or not wire.startswith(key.record_head, name_end)
         or wire[mac_at - 2 : mac_at] != key.mac_bytes.to_bytes(2, "big")
         or wire[mac_end:] != wire[:2] + _NO_ERROR
+        or (start := _signature_start(wire, name_end, key)) is None
     ):
         return None
     times = wire[times_at : times_at + 8]
-    message = b"".join((b"\0\0", wire[2:10], records.to_bytes(2, "big"), wire[12:start]))
-    signed = b"".join(
-        (
-            len(asked.mac).to_bytes(2, "big"),
-            asked.mac,
-            wire[:2],
-            message[2:],
-            key.owner,
-            _CLASS_AND_TTL,
-            key.algorithm_name,
-            times,
-            _NO_ERROR,
-        )
-    )
+    said = b"".join((wire[2:10], records.to_bytes(2, "big"), wire[12:start]))
+    asked_for = len(asked.mac).to_bytes(2, "big") + asked.mac + wire[:2]
+    signed = b"".join((asked_for, said, key.signed_head, times, _NO_ERROR))
     mac = hmac.digest(key.secret, signed, key.hash_name)
     if not hmac.compare_digest(wire[mac_at:mac_end], mac):
         return None
     at_seconds, fudge_seconds = int.from_bytes(times[:6], "big"), int.from_bytes(times[6:], "big")
-    return Proven(message, at_seconds) if abs(at_seconds - int(now)) <= fudge_seconds else None
+    if abs(at_seconds - int(now)) > fudge_seconds:
+        return None
+    return Proven(b"\0\0" + said, at_seconds)
 
 
 def _signature_start(wire: bytes, name_end: int, key: TsigKey) -> int | None:
@@ -155,10 +151,6 @@ def _last_record(wire: bytes, name_end: int, key: TsigKey) -> int | None:
         at = after_name(wire, at) + 4
     for _ in range(sum(counts)):
         start, end = at, after_name(wire, at)
-        at = end + _RECORD.size + int.from_bytes(wire[end + 8 : end + 10], "big")
+        at = end + 10 + int.from_bytes(wire[end + 8 : end + 10], "big")
     is_owner = dns.name.from_wire(wire, start)[0].to_digestable() == key.owner
     return start if is_owner and after_name(wire, start) == name_end else None
-
-
-def _times(at_seconds: int, fudge_seconds: int) -> bytes:
-    return at_seconds.to_bytes(6, "big") + fudge_seconds.to_bytes(2, "big")

@@ -6,14 +6,21 @@ by the composition root. A TSIG secret never shows in a repr, so neither in a lo
 """
 
 import hashlib
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import dns.name
 import dns.tsig
 
 from gateway.contract.names import ZoneName
 from gateway.dns.names import is_plain, to_name, to_text
+
+_TSIG: Final = 250
+_ANY: Final = 255
+_TSIG_FIELDS_BYTES: Final = 16
+"""Of its data, beside algorithm and MAC: time, fudge, the MAC's size, id, error, other's size."""
 
 ALGORITHMS = ("hmac-sha256", "hmac-sha384", "hmac-sha512", "hmac-sha224", "hmac-sha1")
 
@@ -47,22 +54,29 @@ class TsigKey:
     algorithm: str
     secret: bytes = field(repr=False)
     owner: bytes = field(init=False, repr=False, compare=False)
-    """The name, and `algorithm_name` the algorithm's, as a signature has it (RFC 8945, 4.3.3)."""
-    algorithm_name: bytes = field(init=False, repr=False, compare=False)
+    """The name as a signature has it (RFC 8945, 4.3.3)."""
     hash_name: str = field(init=False, repr=False, compare=False)
     """What `hashlib` calls it; its signatures have `mac_bytes`."""
     mac_bytes: int = field(init=False, repr=False, compare=False)
+    record_head: bytes = field(init=False, repr=False, compare=False)
+    """Of the signature's record, what is between its name and the time: type to algorithm."""
+    signed_head: bytes = field(init=False, repr=False, compare=False)
+    """What is signed of that record before the time: name, class, TTL and algorithm."""
 
     def __post_init__(self) -> None:
         name = to_name(self.name)
         if self.algorithm not in ALGORITHMS:
             raise ValueError(f"TSIG algorithm must be one of {', '.join(ALGORITHMS)}")
+        owner, algorithm = name.to_digestable(), to_name(self.algorithm).to_digestable()
         hash_name = self.algorithm.removeprefix("hmac-")
+        mac_bytes = hashlib.new(hash_name, usedforsecurity=False).digest_size
+        size = len(algorithm) + mac_bytes + _TSIG_FIELDS_BYTES
         for part, value in (
-            ("owner", name.to_digestable()),
-            ("algorithm_name", to_name(self.algorithm).to_digestable()),
+            ("owner", owner),
             ("hash_name", hash_name),
-            ("mac_bytes", hashlib.new(hash_name, usedforsecurity=False).digest_size),
+            ("mac_bytes", mac_bytes),
+            ("record_head", struct.pack("!HHIH", _TSIG, _ANY, 0, size) + algorithm),
+            ("signed_head", owner + struct.pack("!HI", _ANY, 0) + algorithm),
         ):
             object.__setattr__(self, part, value)  # frozen, and made once instead of each time
 

@@ -106,7 +106,7 @@ def test_apex_needs_no_confirmation() -> None:
 def test_unchanged_record_is_stated_again_and_no_text_of_others(
     texts: RRset, restated: int
 ) -> None:
-    seen = observed(A_OURS, texts)
+    seen = replace(observed(A_OURS, texts), may_lag=True)
     wanted = Wanted(V4, marker_of(V4))
     ours = find_ours(seen, OWNER, MARKERS)
     answer = decide_publish(seen, wanted, ours, held=True, in_use=False)

@@ -1,8 +1,11 @@
 """What an answer to an ANY query says about a name, on replies made by hand."""
 
+from dataclasses import replace
+
 import pytest
 from dns.rcode import Rcode
 
+from gateway.contract.names import ZoneName
 from gateway.dns.errors import ServerFailed, ServerRefused
 from gateway.dns.names import to_name, to_text
 from gateway.dns.observe import Observation, Place, judge
@@ -163,3 +166,13 @@ def test_refusal_names_server_zone_key_and_rcode(rcode: Rcode) -> None:
     assert caught.value.rcode == rcode
     for word in ("192.0.2.53:53", "example.test", "gateway", rcode.name):
         assert word in caught.value.detail
+
+
+def test_one_reply_is_judged_anew_for_another_name_and_another_zone() -> None:
+    told = reply(answer=["relay.example.test 300 A 192.0.2.1"], authority=[NS])
+    below = replace(ZONE, name=ZoneName("relay.example.test"))
+    first = judge(told, NAME, ZONE)
+    assert (first.place, len(first.rrsets)) == (Place.WITHIN, 1)
+    assert judge(told, to_name("other.example.test"), ZONE).rrsets == ()
+    assert judge(told, NAME, below).place is Place.OTHER_ZONE
+    assert judge(told, NAME, ZONE) == first
