@@ -13,7 +13,8 @@ import dns.rcode
 import pytest
 from dns.rdatatype import RdataType
 
-from gateway.dns.connections import MOST_KEPT
+from gateway.dns import connections
+from gateway.dns.connections import MOST_KEPT, Connections
 from gateway.dns.errors import NoReply, OutcomeUnknown, ReplyInvalid
 from gateway.dns.exchange import Exchange, Limits, Over
 from gateway.dns.names import to_name
@@ -91,6 +92,10 @@ async def ask(exchange: Exchange, endpoint: Endpoint, bind: BindPair) -> Reply:
     return await exchange.ask(Peer.primary_of(zone), query, over=Over.TCP, deadline=soon())
 
 
+async def answer_to(bind: BindPair, message: bytes) -> bytes:
+    return (await tcp_exchange(bind.primary, len(message).to_bytes(2, "big") + message))[2:]
+
+
 async def test_queries_after_each_other_share_a_connection(bind: BindPair) -> None:
     async with counted(through(bind)) as line:
         with keeping() as exchange:
@@ -139,6 +144,78 @@ async def test_of_many_at_once_a_few_are_kept(bind: BindPair) -> None:
                 await asyncio.gather(*(ask(exchange, line.endpoint, bind) for _ in range(count)))
         used_again = [carried for carried in line.carried if carried == 2]
         assert (len(line.carried), len(used_again)) == (2 * count - MOST_KEPT, MOST_KEPT)
+
+
+async def test_of_many_at_once_a_few_are_under_way_where_the_server_answers(
+    bind: BindPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "WAIT_SECONDS", 10.0)
+    async with counted(through(bind)) as line:
+        with keeping() as exchange:
+            replies = await asyncio.gather(
+                *(ask(exchange, line.endpoint, bind) for _ in range(5 * MOST_KEPT))
+            )
+        assert all(reply.answer for reply in replies)
+        assert (len(line.carried), sum(line.carried)) == (MOST_KEPT, 5 * MOST_KEPT)
+
+
+async def test_connection_of_a_cancelled_query_goes_to_the_next_that_waits(
+    bind: BindPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "WAIT_SECONDS", 10.0)
+    may_answer = asyncio.Event()
+
+    async def waiting(_: int, message: bytes) -> bytes:
+        await may_answer.wait()
+        return await tcp_exchange(bind.primary, message)
+
+    async with counted(waiting) as line:
+        with keeping() as exchange:
+            tasks = [
+                asyncio.create_task(ask(exchange, line.endpoint, bind))
+                for _ in range(2 * MOST_KEPT)
+            ]
+            await read_until(line.now_open, lambda count: count == MOST_KEPT, 10)
+            # Of those under way and those that wait, every second one.
+            for task in tasks[::2]:
+                task.cancel()
+            may_answer.set()
+            replies = await asyncio.gather(*tasks, return_exceptions=True)
+            assert sum(isinstance(reply, Reply) for reply in replies) == MOST_KEPT
+            again = await asyncio.gather(
+                *(ask(exchange, line.endpoint, bind) for _ in range(3 * MOST_KEPT))
+            )
+        assert len(again) == 3 * MOST_KEPT
+        # The connections of those that were under way are closed with them.
+        assert len(line.carried) == MOST_KEPT + MOST_KEPT // 2
+
+
+async def test_connection_given_to_a_query_in_the_moment_of_its_end_goes_to_the_next(
+    bind: BindPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "WAIT_SECONDS", 10.0)
+    monkeypatch.setattr(connections, "MOST_KEPT", 1)
+    loop = asyncio.get_running_loop()
+    message = make_query(to_name("example.test"), RdataType.SOA).to_wire()
+    async with counted(through(bind)) as line:
+        kept = Connections(keeps=True)
+
+        def asking(accept: Callable[[bytes], object]) -> asyncio.Task[object]:
+            asked = kept.ask(
+                line.endpoint, message, accept, again=True, connect_until=soon(), until=soon()
+            )
+            return asyncio.create_task(asked)
+
+        # Its answer is taken, then it hands its connection on, then the next one is ended.
+        first = asking(lambda _: loop.call_soon(second.cancel))
+        second, third = asking(len), asking(len)
+        await asyncio.wait([first, second, third])
+        kept.close()
+        assert (second.cancelled(), third.result()) == (
+            True,
+            len(await answer_to(bind, message)),
+        )
+        assert line.carried == [2]
 
 
 async def test_query_is_sent_again_when_the_kept_connection_is_closed_instead(
