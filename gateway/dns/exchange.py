@@ -16,7 +16,7 @@ import ipaddress
 import logging
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
@@ -61,7 +61,7 @@ class Limits:
     tcp_seconds: float = 3.0
 
 
-class Over(Enum):
+class Over(StrEnum):
     """How a message travels."""
 
     UDP = "udp"
@@ -106,14 +106,14 @@ class Exchange:
         result = "cancelled"
         try:
             reply = await self._ask_any(peer, _ready(request, peer), over, deadline)
-            self._silences.heard(peer, over.value)
+            self._silences.heard(peer, over)
             result = _rcode_text(int(reply.rcode))
         except DnsFault as fault:
             now = loop.time()
             # One that the caller left no time for has not been silent.
             had_time = now < deadline or now - started >= HEARING_SECONDS
             if had_time and isinstance(fault, (Unreachable, NoReply)):
-                self._silences.not_heard(peer, over.value, now, fault)
+                self._silences.not_heard(peer, over, now, fault)
             result = type(fault).__name__
             raise
         finally:
@@ -207,7 +207,7 @@ def tell(peer: Peer, request: Request, over: Over, result: str, seconds: float) 
             _kind_of(request),
             to_text(request.name),
             (peer.endpoint.host, peer.endpoint.port),
-            over.value,
+            over,
             result,
             seconds,
         )
@@ -217,7 +217,7 @@ def tell(peer: Peer, request: Request, over: Over, result: str, seconds: float) 
         "dns exchange",
         server=str(peer.endpoint),
         zone=peer.zone,
-        over=over.value,
+        over=str(over),
         asked=_summary(request),
         result=result,
         ms=round(seconds * 1000, 1),

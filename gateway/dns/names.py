@@ -39,7 +39,7 @@ def to_name(text: str) -> dns.name.Name:
     Raises: ValueError when it is no domain name, e.g. longer than 253 characters.
     """
     if is_plain(text):
-        return dns.name.Name((*text.encode("ascii").split(b"."), b""))
+        return _name_of((*text.encode("ascii").split(b"."), b""))
     try:
         return dns.name.from_text(text, origin=dns.name.root)
     except dns.exception.DNSException as fault:
@@ -65,7 +65,7 @@ def upwards(name: dns.name.Name, apex: dns.name.Name) -> Iterator[dns.name.Name]
 
 @lru_cache(1024)
 def _name_of(labels: tuple[bytes, ...]) -> dns.name.Name:
-    """Zones, and names above hostnames, are few, and a name takes time to be made."""
+    """A name takes time to be made, and what is asked about is read again in the reply."""
     return dns.name.Name(labels)
 
 

@@ -277,6 +277,8 @@ def _with_what_went(outcome: Outcome, rounds: Sequence[_Decided]) -> Outcome:
     if outcome.kind not in _WITH_CHANGES:
         return outcome
     went = frozenset[Rdata]().union(*(each.deleted() for each in rounds))
+    if not went and outcome.kind is not OutcomeKind.DELETED:
+        return outcome
     seen = dict.fromkeys(
         record
         for each in rounds

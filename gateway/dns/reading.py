@@ -14,7 +14,7 @@ decide what such a reply means. Called by `replies`.
 
 import contextlib
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
@@ -182,19 +182,21 @@ def _kept_content(message: bytes) -> Content:
 
 def _content(wire: bytes) -> Content:
     """What an unsigned message says, if that is plain. Raises: ValueError and other faults."""
-    _, flags, questions, *counts = _HEADER.unpack_from(wire)
-    reader = _Reader(wire)
+    _, flags, questions, answers, authorities, others = _HEADER.unpack_from(wire)
+    at = _HEADER.size
     for _ in range(questions):
-        reader.skip_question()
-    answer, authority, additional = map(reader.records, counts)
-    if reader.at != len(wire):
+        at = after_name(wire, at) + 4
+    answer, at = _records(wire, at, answers)
+    authority, at = _records(wire, at, authorities)
+    additional, at = _records(wire, at, others)
+    if at != len(wire):
         raise ValueError("something follows the last record, or is missing of it")
     opt = additional.pop() if additional and additional[-1].rdtype == RdataType.OPT else None
     if opt is not None and opt.ttl & _EXTENDED_RCODE:
         raise ValueError("the rcode has more bits")
     for record in (*answer, *authority, *additional):
-        if record.rdclass != RdataClass.IN or record.rdtype in _OF_MESSAGES:
-            raise ValueError("not a record of the Internet's class")
+        if record.rdtype in _OF_MESSAGES:
+            raise ValueError("not a record of a name")
     return Content(
         flags,
         _RCODES[flags & 0xF],
@@ -205,64 +207,50 @@ def _content(wire: bytes) -> Content:
 
 
 class _Record(NamedTuple):
-    """One record, by where its parts begin in its message."""
+    """One record, by where its parts are in its message; `name_at`: where its name's labels are."""
 
-    name: dns.name.Name
+    name_at: int
     rdtype: int
-    rdclass: int
     ttl: int
     data_start: int
     data_bytes: int
 
 
-class _Reader:
-    """Reads on through one message, which names are shared in."""
-
-    def __init__(self, wire: bytes) -> None:
-        self._wire = wire
-        self._names: dict[int, dns.name.Name] = {}
-        self.at = _HEADER.size
-
-    def skip_question(self) -> None:
-        """Raises: IndexError, ValueError."""
-        self.at = after_name(self._wire, self.at) + 4
-
-    def records(self, count: int) -> list[_Record]:
-        """The next records. Raises: ValueError and other faults."""
-        return [self._record() for _ in range(count)]
-
-    def _record(self) -> _Record:
-        name_end = after_name(self._wire, self.at)
-        rdtype, rdclass, ttl, size = _RECORD.unpack_from(self._wire, name_end)
-        record = _Record(self._name(), rdtype, rdclass, ttl, name_end + _RECORD.size, size)
-        self.at = record.data_start + size
-        return record
-
-    def _name(self) -> dns.name.Name:
-        """That of the record here: mostly a pointer to the question's."""
-        place = name_place(self._wire, self.at)
-        name = self._names.get(place)
-        if name is None:
-            name = self._names[place] = read_name(self._wire, place)
-        return name
+def _records(wire: bytes, at: int, count: int) -> tuple[list[_Record], int]:
+    """The records of a section that begins there, and where it ends. Raises: ValueError, others."""
+    records = []
+    for _ in range(count):
+        place, name_end = name_place(wire, at), after_name(wire, at)
+        rdtype, rdclass, ttl, size = _RECORD.unpack_from(wire, name_end)
+        if rdclass != RdataClass.IN and rdtype != RdataType.OPT:
+            raise ValueError("not a record of the Internet's class")
+        data_start = name_end + _RECORD.size
+        records.append(_Record(place, rdtype, ttl, data_start, size))
+        at = data_start + size
+    return records, at
 
 
 def _rrsets(wire: bytes, records: Iterable[_Record], *, with_data: bool = True) -> tuple[At, ...]:
     """Records as sets, in the order in which the sets begin. Raises: DNSException, ValueError."""
-    found: dict[tuple[tuple[bytes, ...], int], list[_Record]] = {}
+    found: dict[tuple[tuple[bytes, ...], int], tuple[dns.name.Name, list[_Record]]] = {}
     for record in records:
+        name = read_name(wire, record.name_at)
         # Told apart by bytes: a hash of a Name takes a step for each character.
-        labels = tuple(map(bytes.lower, record.name.labels))
-        found.setdefault((labels, record.rdtype), []).append(record)
-    rrsets = []
-    for (_, rdtype), same in found.items():
-        known = _TYPES.get(rdtype) or RdataType.make(rdtype)
-        ttl = min(record.ttl if record.ttl <= _MOST_TTL else 0 for record in same)
-        data = [_rdata(wire, known, record) for record in same] if with_data else []
-        if len(data) > 1 and dns.rdatatype.is_singleton(known):
-            del data[:-1]  # the last one counts, as with dnspython
-        rrsets.append(At(same[0].name, RRset.of(known, ttl, data)))
-    return tuple(rrsets)
+        key = tuple([label.lower() for label in name.labels]), record.rdtype
+        found.setdefault(key, (name, []))[1].append(record)
+    return tuple(
+        [At(name, _rrset(wire, same, with_data=with_data)) for name, same in found.values()]
+    )
+
+
+def _rrset(wire: bytes, records: Sequence[_Record], *, with_data: bool) -> RRset:
+    """Records of one type at one name; the least TTL is that of all (RFC 2181, 5.2)."""
+    rdtype = _TYPES.get(records[0].rdtype) or RdataType.make(records[0].rdtype)
+    ttl = min([record.ttl if record.ttl <= _MOST_TTL else 0 for record in records])
+    data = [_rdata(wire, rdtype, record) for record in records] if with_data else []
+    if len(data) > 1 and dns.rdatatype.is_singleton(rdtype):
+        del data[:-1]  # the last one counts, as with dnspython
+    return RRset.of(rdtype, ttl, data)
 
 
 def _rdata(wire: bytes, rdtype: RdataType, record: _Record) -> Rdata:

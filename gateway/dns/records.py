@@ -110,7 +110,8 @@ def _strings_end(wire: bytes) -> int:
 @lru_cache(1024)
 def address_rdata(type_: str, value: str) -> Rdata:
     """An A or AAAA record's data from the contract's canonical text."""
-    return Rdata.plain(RdataType[type_], ipaddress.ip_address(value).packed)
+    family = socket.AF_INET if type_ == "A" else socket.AF_INET6
+    return Rdata.plain(RdataType[type_], socket.inet_pton(family, value))
 
 
 def address_value(rdata: Rdata) -> str:
@@ -154,9 +155,15 @@ def target_of(rdata: Rdata) -> dns.name.Name:
 
 def found_records(name: dns.name.Name, rrsets: Iterable[RRset]) -> tuple[FoundRecord, ...]:
     """What lies at a name, one entry a record, for a person to read."""
-    text = to_text(name)
     return tuple(
-        FoundRecord(text, dns.rdatatype.to_text(rrset.rdtype), rdata.to_text(), rrset.ttl)
-        for rrset in rrsets
-        for rdata in rrset.rdatas
+        [
+            FoundRecord(to_text(name), _type_text(rrset.rdtype), rdata.to_text(), rrset.ttl)
+            for rrset in rrsets
+            for rdata in rrset.rdatas
+        ]
     )
+
+
+@lru_cache(64)
+def _type_text(rdtype: RdataType) -> str:
+    return dns.rdatatype.to_text(rdtype)
