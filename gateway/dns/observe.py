@@ -98,7 +98,7 @@ class Observation:
     @property
     def is_apex(self) -> bool:
         """Is it the zone's own name, which never is a client's?"""
-        return bool(self.name == self.apex)
+        return is_same(self.name, self.apex)
 
     def rrset(self, rdtype: RdataType) -> RRset | None:
         """The RRset of a type, or None."""
@@ -194,18 +194,19 @@ def _place(
     for at, rrset in content.answer:
         if rrset.rdtype == RdataType.DNAME and name != at and name.is_subdomain(at):
             return Place.BELOW_DNAME, at
-        if rrset.rdtype == RdataType.SOA and at == name != apex:
+        if rrset.rdtype == RdataType.SOA and is_same(at, name) and not is_same(name, apex):
             return Place.OTHER_ZONE, name
     tellers = {rrset.rdtype: at for at, rrset in content.authority}
     teller = tellers.get(RdataType.SOA, tellers.get(RdataType.NS))
     if not content.is_authoritative:
         is_below = teller is not None and teller != apex and teller.is_subdomain(apex)
         return (Place.DELEGATED, teller) if is_below else (Place.NOT_SERVED, None)
-    if teller != apex and _is_alias(content, name):
+    is_ours = teller is not None and is_same(teller, apex)
+    if not is_ours and _is_alias(content, name):
         return Place.UNTOLD, None  # the authority is about where the alias leads to
     if teller is None:
-        return (Place.WITHIN if name == apex else Place.UNTOLD), None
-    return (Place.WITHIN, None) if teller == apex else (Place.OTHER_ZONE, teller)
+        return (Place.WITHIN if is_same(name, apex) else Place.UNTOLD), None
+    return (Place.WITHIN, None) if is_ours else (Place.OTHER_ZONE, teller)
 
 
 def _is_alias(content: Content, name: dns.name.Name) -> bool:
