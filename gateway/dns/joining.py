@@ -63,13 +63,18 @@ async def send_joined(exchange: Exchange, zone: Zone, update: Joined) -> Rcode:
             message = joined(zone, [update])
             return await send_message(exchange, zone, message, deadline=update.deadline)
     lane.wait(update, partial(_send_together, exchange, zone, lane))
+    timer = asyncio.get_running_loop().call_at(update.deadline, _end_late, update, peer)
     try:
-        async with asyncio.timeout_at(update.deadline):
-            return await update.result
-    except TimeoutError:
-        if update.has_left:
-            raise OutcomeUnknown(f"The {peer} gave no answer in time.") from None
-        raise Unreachable(f"No time was left to ask the {peer}.") from None
+        return await update.result
+    finally:
+        timer.cancel()
+
+
+def _end_late(update: Joined, peer: Peer) -> None:
+    if update.has_left:
+        update.fail(OutcomeUnknown(f"The {peer} gave no answer in time."))
+    else:
+        update.fail(Unreachable(f"No time was left to ask the {peer}."))
 
 
 def joined(zone: Zone, updates: Sequence[Joined]) -> Update:

@@ -118,17 +118,19 @@ class Lane:
 
 def grouped(waiting: Sequence[Waiting]) -> list[list[Waiting]]:
     """Those whose callers still wait, in groups that have each name once at the most."""
-    groups: list[dict[dns.name.Name, Waiting]] = []
+    groups: list[dict[tuple[bytes, ...], Waiting]] = []
     for each in waiting:
         if each.result.done():
             continue
+        # Told apart by bytes: a hash of a Name takes a step for each character.
+        labels = tuple(map(bytes.lower, each.name.labels))
         group = next(
-            (some for some in groups if len(some) < MOST_JOINED and each.name not in some), None
+            (some for some in groups if len(some) < MOST_JOINED and labels not in some), None
         )
         if group is None:
             group = {}
             groups.append(group)
-        group[each.name] = each
+        group[labels] = each
     return [list(group.values()) for group in groups]
 
 

@@ -5,7 +5,7 @@ every fault into an `Outcome` that says whether asking again can help. Must not 
 or databases: `held` and `remembered` are what the caller knows of them. Called by `holdings`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import dns.name
@@ -268,21 +268,20 @@ class _Decided:
     plan: Plan
     observed: Observation
 
-    def deleted(self) -> frozenset[Rdata]:
-        return frozenset(each.rdata for each in self.plan.changes if isinstance(each, Delete))
-
 
 def _with_what_went(outcome: Outcome, rounds: Sequence[_Decided]) -> Outcome:
     """The outcome with what the change has taken out, and what lies there after a withdrawal."""
     if outcome.kind not in _WITH_CHANGES:
         return outcome
-    went = frozenset[Rdata]().union(*(each.deleted() for each in rounds))
+    went = {
+        change.rdata for each in rounds for change in each.plan.changes if type(change) is Delete
+    }
     if not went and outcome.kind is not OutcomeKind.DELETED:
         return outcome
     seen = dict.fromkeys(
         record
         for each in rounds
-        for record in _records_of(each.observed, ADDRESS_TYPES, lambda rdata: rdata in went)
+        for record in _records_of(each.observed, ADDRESS_TYPES, went.__contains__)
     )
     last = rounds[-1]
     # What was made up from a wildcard is not there (`made_up` of the plan).
@@ -296,15 +295,14 @@ def _with_what_went(outcome: Outcome, rounds: Sequence[_Decided]) -> Outcome:
 
 def _records_of(
     observed: Observation,
-    types: Iterable[RdataType],
+    types: Collection[RdataType],
     is_meant: Callable[[Rdata], bool],
 ) -> tuple[FoundRecord, ...]:
-    found = (observed.rrset(each) for each in types)
-    meant = (
-        RRset.of(rrset.rdtype, rrset.ttl, filter(is_meant, rrset.rdatas))
-        for rrset in found
-        if rrset is not None
-    )
+    meant = [
+        RRset(rrset.rdtype, rrset.ttl, tuple(filter(is_meant, rrset.rdatas)))
+        for rrset in observed.rrsets
+        if rrset.rdtype in types
+    ]
     return found_records(observed.name, meant)
 
 

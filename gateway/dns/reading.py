@@ -220,7 +220,8 @@ def _records(wire: bytes, at: int, count: int) -> tuple[list[_Record], int]:
     """The records of a section that begins there, and where it ends. Raises: ValueError, others."""
     records = []
     for _ in range(count):
-        place, name_end = name_place(wire, at), after_name(wire, at)
+        place = name_place(wire, at)
+        name_end = after_name(wire, at) if place == at else at + 2
         rdtype, rdclass, ttl, size = _RECORD.unpack_from(wire, name_end)
         if rdclass != RdataClass.IN and rdtype != RdataType.OPT:
             raise ValueError("not a record of the Internet's class")
@@ -233,11 +234,15 @@ def _records(wire: bytes, at: int, count: int) -> tuple[list[_Record], int]:
 def _rrsets(wire: bytes, records: Iterable[_Record], *, with_data: bool = True) -> tuple[At, ...]:
     """Records as sets, in the order in which the sets begin. Raises: DNSException, ValueError."""
     found: dict[tuple[tuple[bytes, ...], int], tuple[dns.name.Name, list[_Record]]] = {}
+    names: dict[int, tuple[dns.name.Name, tuple[bytes, ...]]] = {}
     for record in records:
-        name = read_name(wire, record.name_at)
-        # Told apart by bytes: a hash of a Name takes a step for each character.
-        key = tuple([label.lower() for label in name.labels]), record.rdtype
-        found.setdefault(key, (name, []))[1].append(record)
+        named = names.get(record.name_at)
+        if named is None:
+            name = read_name(wire, record.name_at)
+            # Told apart by bytes: a hash of a Name takes a step for each character.
+            named = names[record.name_at] = name, tuple([each.lower() for each in name.labels])
+        name, labels = named
+        found.setdefault((labels, record.rdtype), (name, []))[1].append(record)
     return tuple(
         [At(name, _rrset(wire, same, with_data=with_data)) for name, same in found.values()]
     )

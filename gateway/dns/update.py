@@ -56,11 +56,19 @@ _WHY = {
 }
 
 
+_Record = tuple[dns.name.Name, RdataType, RdataClass, int, bytes]
+"""Name, type, class, TTL and data, as they are rendered."""
+
+
 @dataclass(frozen=True, slots=True)
 class NameFree:
     """No record of any type is at the name itself (RFC 2136, 2.4.5)."""
 
     name: dns.name.Name
+
+    def records(self) -> list[_Record]:
+        """As it is stated in a message."""
+        return [(self.name, RdataType.ANY, RdataClass.NONE, 0, b"")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,10 @@ class NameInUse:
     """Some record of any type is at the name itself (2.4.4)."""
 
     name: dns.name.Name
+
+    def records(self) -> list[_Record]:
+        """As it is stated in a message."""
+        return [(self.name, RdataType.ANY, RdataClass.ANY, 0, b"")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,10 @@ class RRsetAbsent:
     name: dns.name.Name
     rdtype: RdataType
 
+    def records(self) -> list[_Record]:
+        """As it is stated in a message."""
+        return [(self.name, self.rdtype, RdataClass.NONE, 0, b"")]
+
 
 @dataclass(frozen=True, slots=True)
 class RRsetPresent:
@@ -85,6 +101,10 @@ class RRsetPresent:
     name: dns.name.Name
     rdtype: RdataType
 
+    def records(self) -> list[_Record]:
+        """As it is stated in a message."""
+        return [(self.name, self.rdtype, RdataClass.ANY, 0, b"")]
+
 
 @dataclass(frozen=True, slots=True)
 class RRsetIs:
@@ -92,6 +112,11 @@ class RRsetIs:
 
     name: dns.name.Name
     rrset: RRset
+
+    def records(self) -> list[_Record]:
+        """As they are stated in a message."""
+        rdtype = self.rrset.rdtype
+        return [(self.name, rdtype, RdataClass.IN, 0, rdata.wire) for rdata in self.rrset.rdatas]
 
 
 Prerequisite = NameFree | NameInUse | RRsetAbsent | RRsetPresent | RRsetIs
@@ -105,6 +130,10 @@ class Add:
     ttl: int
     rdata: Rdata
 
+    def record(self) -> _Record:
+        """As it is told in a message."""
+        return self.name, self.rdata.rdtype, RdataClass.IN, self.ttl, self.rdata.wire
+
 
 @dataclass(frozen=True, slots=True)
 class Delete:
@@ -112,6 +141,10 @@ class Delete:
 
     name: dns.name.Name
     rdata: Rdata
+
+    def record(self) -> _Record:
+        """As it is told in a message."""
+        return self.name, self.rdata.rdtype, RdataClass.NONE, 0, self.rdata.wire
 
 
 Change = Add | Delete
@@ -147,42 +180,14 @@ class Update(Request):
 
     def _rendered(self) -> bytes:
         """It may be longer than one can be sent."""
-        stated = [record for each in self.prerequisites for record in _stated(each)]
-        changed = [_changed(each) for each in self.changes]
+        stated = [record for each in self.prerequisites for record in each.records()]
+        changed = [each.record() for each in self.changes]
         counts = (1, len(stated), len(changed), 0)
         rendering = Rendering(_HEADER.pack(self.id, _UPDATE, *counts))
         rendering.add_question(self.name, self.rdtype, RdataClass.IN)
         for record in (*stated, *changed):
             rendering.add_record(*record)
         return rendering.to_wire()
-
-
-_Record = tuple[dns.name.Name, RdataType, RdataClass, int, bytes]
-"""Name, type, class, TTL and data, as they are rendered."""
-
-
-def _stated(prerequisite: Prerequisite) -> tuple[_Record, ...]:
-    match prerequisite:
-        case NameFree(name):
-            return ((name, RdataType.ANY, RdataClass.NONE, 0, b""),)
-        case NameInUse(name):
-            return ((name, RdataType.ANY, RdataClass.ANY, 0, b""),)
-        case RRsetAbsent(name, rdtype):
-            return ((name, rdtype, RdataClass.NONE, 0, b""),)
-        case RRsetPresent(name, rdtype):
-            return ((name, rdtype, RdataClass.ANY, 0, b""),)
-        case RRsetIs(name, rrset):
-            return tuple(
-                (name, rrset.rdtype, RdataClass.IN, 0, rdata.wire) for rdata in rrset.rdatas
-            )
-
-
-def _changed(change: Change) -> _Record:
-    match change:
-        case Add(name, ttl, rdata):
-            return name, rdata.rdtype, RdataClass.IN, ttl, rdata.wire
-        case Delete(name, rdata):
-            return name, rdata.rdtype, RdataClass.NONE, 0, rdata.wire
 
 
 async def send_update(
