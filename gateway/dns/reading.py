@@ -2,10 +2,10 @@
 
 dnspython reads all of a message into objects before it checks the signature: 0.36 ms for a name
 with an address and a marker. Here the signature is checked first, by where it begins (`signing`).
-Then the bytes before it are read, 0.04 ms: answers with their data, of the authority section whose
+Then the bytes before it are read, 0.02 ms: answers with their data, of the authority section whose
 records of which types there are, of the additional section nothing until somebody asks. A primary
 mostly says of a name what it said last time, so what is made of the very same bytes is kept: that
-takes 0.001 ms. A reply to a question without a signature is read the same way, but for that.
+takes 0.002 ms. A reply to a question without a signature is read the same way, but for that.
 
 Whatever is not plain is None here: another question, an error in the signature, extended rcodes,
 classes other than IN, data that can't be read. `replies` then has dnspython read it. Must not
@@ -36,7 +36,10 @@ from gateway.dns.signing import Asked, prove
 from gateway.dns.zones import TsigKey
 
 MOST_KEPT: Final = 2048
-"""Of how many replies it is kept what they say, if they have `MOST_KEPT_BYTES` at the most."""
+"""Of how many replies it is kept what they say, if they have `MOST_KEPT_BYTES` at the most.
+
+2.4 KB for a name with an address and a marker, 5 MB in all.
+"""
 
 MOST_KEPT_BYTES: Final = 1024
 """A name with an address and a marker, and its zone's servers, have a quarter of that."""
