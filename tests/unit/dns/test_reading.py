@@ -80,6 +80,20 @@ def test_reply_of_any_records_is_read_as_dnspython_reads_it(
     assert reply.asked_at == to.at_seconds
 
 
+def test_of_two_aliases_at_one_name_the_last_counts_as_with_dnspython() -> None:
+    to = asked(query())
+    made = answer(to)
+    made.answer.extend(
+        dns.rrset.from_text(NAME, 300, "IN", "CNAME", target)
+        for target in ("other.example.test.", "elsewhere.example.test.")
+    )
+    wire = made.to_wire()
+    reply = read(to, wire)
+    assert reply is not None
+    assert [each.to_text() for each in reply.answer[0].rrset.rdatas] == ["elsewhere.example.test."]
+    require_same(reply, read_by_dnspython(to, wire))
+
+
 @pytest.mark.parametrize("rcode", [Rcode.NOERROR, Rcode.YXDOMAIN, Rcode.NOTAUTH])
 @pytest.mark.parametrize("has_question", [True, False])
 def test_reply_to_an_update_is_read(rcode: Rcode, has_question: bool) -> None:
