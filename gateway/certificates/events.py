@@ -31,18 +31,20 @@ class Command(StrEnum):
     FETCH_CERTIFICATE = "fetch-certificate"
 
 
-TRACELESS: Final = frozenset(
+REPEATABLE: Final = frozenset(
     {
         Command.MAKE_KEY,
         Command.READ_ORDER,
         Command.READ_AUTHORIZATION,
         Command.LOCATE_CHALLENGE,
         Command.CHECK_PROPAGATION,
+        Command.ANSWER_CHALLENGE,
         Command.FETCH_CERTIFICATE,
     }
 )
-"""Commands that change nothing outside: whoever does not know that they were carried out may carry
-them out again."""
+"""Commands that leave nothing outside: whoever does not know that they were carried out may carry
+them out again. A CA that is told once more to validate goes on as it was (RFC 8555 section 7.5.1),
+or says that there is nothing left to validate."""
 
 
 @dataclass(frozen=True, slots=True)

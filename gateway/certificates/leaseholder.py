@@ -42,6 +42,20 @@ _T = TypeVar("_T")
 _log = structlog.get_logger(__name__)
 
 
+class _Held:
+    """A document whose lease is being renewed beside a call."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.is_lost = False
+
+    @property
+    def until_ms(self) -> int:
+        """Until when things may be sent; 0 when no longer."""
+        lease = self.document.lease
+        return 0 if lease is None or self.is_lost else lease.until_ms
+
+
 class Leaseholder:
     """The leases of one worker, called `name`.
 
@@ -86,6 +100,11 @@ class Leaseholder:
         self._tell_of_rest(document)
         mine = document.lease is not None and document.lease.worker == self._name
         return document if mine else None
+
+    def is_fresh(self, document: Document) -> bool:
+        """Whether its lease need not be renewed before another call."""
+        until_ms = document.lease.until_ms if document.lease is not None else 0
+        return self._clock.now_ms() <= until_ms - LEASE_MS + RENEW_EVERY_MS
 
     def change(self, current: Document, fields: Mapping[str, object], *, keep: bool) -> Change:
         """The change with the lease renewed, or given up when there is nothing more to do now."""
@@ -151,29 +170,49 @@ class Leaseholder:
         Raises:
             LeaseOver: the call was about to send something then.
         """
-        until_ms = document.lease.until_ms if document.lease is not None else 0
+        held = _Held(document)
 
         def guard() -> None:
-            if self._clock.now_ms() > until_ms - MARGIN_MS:
+            if self._clock.now_ms() > held.until_ms - MARGIN_MS:
                 raise LeaseOver(document.hostname)
 
-        with leases.guarded_by(guard):
-            task = asyncio.create_task(call)
-        held = document
+        # A task to renew only for calls that take so long: one for each call was a fifteenth of an
+        # issuance's processor time.
+        renewing: list[asyncio.Task[None]] = []
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(
+            RENEW_EVERY_MS / 1000,
+            lambda: renewing.append(loop.create_task(self._renew(held))),
+        )
         try:
-            while not (await asyncio.wait({task}, timeout=RENEW_EVERY_MS / 1000))[0]:
-                try:
-                    held = await self.write(held, lambda now: self.change(now, {}, keep=True))
-                    until_ms = held.lease.until_ms if held.lease is not None else 0
-                except LeaseLost:
-                    until_ms = 0
-                except StoreUnavailable:
-                    self._grace.note_outage()
-                except (Contended, StoreRefused):
-                    _log.warning("lease not renewed", hostname=document.hostname, exc_info=True)
-            return task.result()
+            with leases.guarded_by(guard):
+                result = await call
         finally:
-            task.cancel()
+            timer.cancel()
+            for task in renewing:
+                task.cancel()
+        caller = asyncio.current_task()
+        if caller is not None and caller.cancelling():
+            # The call outlasted that; what came of it is not for a process that ends.
+            raise asyncio.CancelledError
+        return result
+
+    async def _renew(self, held: _Held) -> None:
+        """Renew a lease over and over, until this task is cancelled."""
+        while True:
+            try:
+                held.document = await self.write(
+                    held.document, lambda now: self.change(now, {}, keep=True)
+                )
+            except LeaseLost:
+                held.is_lost = True
+                return
+            except StoreUnavailable:
+                self._grace.note_outage()
+            except (Contended, StoreRefused):
+                hostname = held.document.hostname
+                _log.warning("lease not renewed", hostname=hostname, exc_info=True)
+            await asyncio.sleep(RENEW_EVERY_MS / 1000)
 
     async def hand_over(self, document: Document) -> None:
         """Give the lease up so that another worker goes on at once."""

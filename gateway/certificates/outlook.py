@@ -163,7 +163,9 @@ def _step_words(issuance: Issuance, at_ms: int, names: Mapping[str, str]) -> str
     step = machine.advance(issuance, Due(), Moment(at_ms, 0))
     if step.command is None:
         return "nothing"
-    words = STEP_WORDS[step.command].format(
+    # While the CA validates, its order is read to learn of that.
+    is_poll = step.issuance.state is State.VALIDATING and step.command is Command.READ_ORDER
+    words = STEP_WORDS[Command.READ_AUTHORIZATION if is_poll else step.command].format(
         authority=authority_name(step.issuance.directory_url, names),
         challenge=step.issuance.challenge_name,
     )

@@ -17,7 +17,7 @@ import structlog
 from structlog.contextvars import bind_contextvars, bound_contextvars
 
 from gateway import measures, tracing
-from gateway.certificates import agenda, debts, deeds, events, machine, renewal
+from gateway.certificates import agenda, debts, deeds, endings, events, machine, renewal
 from gateway.certificates.agenda import Work
 from gateway.certificates.keys import renewal_id
 from gateway.certificates.leaseholder import Leaseholder
@@ -25,7 +25,7 @@ from gateway.certificates.leases import Grace, LeaseLost
 from gateway.certificates.lookout import Lookout
 from gateway.certificates.mishaps import may_be_issued
 from gateway.certificates.moves import Moment, Step
-from gateway.certificates.states import Debt, Issuance, State
+from gateway.certificates.states import Debt, State
 from gateway.certificates.turnstile import Turnstile
 from gateway.store.connection import StoreRefused, StoreUnavailable
 from gateway.store.deeds import Actor, Role, acting_as
@@ -263,11 +263,29 @@ class Worker:
                 state=step.issuance.state.value,
                 detail=step.issuance.message,
             )
-            if machine.may_be_forgotten(issuance, step) and not self._stop.is_set():
-                continue
-            left = debts.debt_of_step(command, issuance, event)
-            document = await self._store_step(document, step, event, left)
+            if not self._may_be_forgotten(document, step, event):
+                left = debts.debt_of_step(command, issuance, event)
+                document = await self._store_step(document, step, event, left)
+            if document.lease is not None and self._goes_on_soon(step):
+                step = await self._rested(step)
         return document
+
+    def _may_be_forgotten(self, document: Document, step: Step, event: events.Event) -> bool:
+        """Whether a step is left for the next one to be stored with."""
+        stored = agenda.issuance_of(document)
+        if stored is None or self._stop.is_set() or not self._leases.is_fresh(document):
+            return False
+        if isinstance(event, events.PropagationSeen) and event.silent:
+            return False  # that is told once it is stored
+        return machine.may_be_forgotten(stored.state, step, self._moment())
+
+    def _goes_on_soon(self, step: Step) -> bool:
+        return not self._stop.is_set() and machine.is_short_rest(step, self._moment())
+
+    async def _rested(self, step: Step) -> Step:
+        """What follows a short rest."""
+        await asyncio.sleep(max(0, step.issuance.due_at_ms - self._clock.now_ms()) / 1000)
+        return machine.advance(step.issuance, events.Due(), self._moment())
 
     async def _store_step(
         self, document: Document, step: Step, event: events.Event, left: Debt | None
@@ -284,7 +302,8 @@ class Worker:
             }
             if isinstance(event, events.CertificateFetched):
                 fields["certificate"] = event.certificate.come_of(step.issuance).to_json()
-            return self._leases.change(current, fields, keep=step.command is not None)
+            goes_on = step.command is not None or self._goes_on_soon(step)
+            return self._leases.change(current, fields, keep=goes_on)
 
         try:
             stored = await self._leases.write_at_last(document, decide)
@@ -293,7 +312,10 @@ class Worker:
                 await self._leases.disown(document.hostname, left)
             raise
         await self._give_back(document, step)
-        self._count_ended(step.issuance, issued=issued)
+        authority = self._steps.authority_name(
+            step.issuance.directory_url or step.issuance.failed_at
+        )
+        endings.count(step.issuance, authority, self._clock.now_ms(), issued=issued)
         if isinstance(event, events.CertificateFetched):
             is_renewal = step.issuance.renewal
             self._trail.note(deeds.of_issued(document, event.certificate, renewal=is_renewal))
@@ -301,12 +323,12 @@ class Worker:
             self._trail.note(deeds.of_failed(document, step.issuance))
         if issued:
             self._pace.issued(self._clock.now_ms() - step.issuance.begun_at_ms)
-            authority = step.issuance.directory_url
-            _log.info("certificate issued", hostname=document.hostname, authority=authority)
+            directory_url = step.issuance.directory_url
+            _log.info("certificate issued", hostname=document.hostname, authority=directory_url)
         elif step.issuance.state in {State.WAITING, State.FAILED}:
-            self._report(document.hostname, step.issuance)
+            endings.tell_held_up(document.hostname, step.issuance, self._clock.now_ms())
         elif isinstance(event, events.PropagationSeen) and step.issuance.state is State.PROPAGATED:
-            _report_passed_over(document.hostname, event)
+            endings.tell_passed_over(document.hostname, event)
         return stored
 
     async def _give_back(self, document: Document, step: Step) -> None:
@@ -367,31 +389,5 @@ class Worker:
 
         return await self._leases.write(document, decide)
 
-    def _count_ended(self, issuance: Issuance, *, issued: bool) -> None:
-        authority = self._steps.authority_name(issuance.directory_url or issuance.failed_at)
-        if issued:
-            measures.issuance_ended(authority, "issued")
-            seconds = (self._clock.now_ms() - issuance.begun_at_ms) / 1000
-            measures.issued_within(authority, seconds)
-        elif issuance.state is State.FAILED and issuance.reason is not None:
-            measures.issuance_ended(authority, issuance.reason.value)
-
     def _moment(self) -> Moment:
         return Moment(self._clock.now_ms(), self._jitter())
-
-    def _report(self, hostname: Hostname, issuance: Issuance) -> None:
-        _log.warning(
-            "issuance held up",
-            hostname=hostname,
-            authority=issuance.directory_url or issuance.failed_at,
-            state=issuance.state.value,
-            reason=issuance.reason and issuance.reason.value,
-            detail=issuance.message,
-            in_seconds=(issuance.due_at_ms - self._clock.now_ms()) / 1000,
-        )
-
-
-def _report_passed_over(hostname: Hostname, event: events.PropagationSeen) -> None:
-    if event.silent:
-        servers = ", ".join(event.silent)
-        _log.warning("silent name servers gone on without", hostname=hostname, servers=servers)

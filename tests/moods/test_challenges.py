@@ -105,7 +105,11 @@ def test_words_of_the_authority_are_told_without_its_secrets(
         authorization["status"] = "invalid"
         challenge.update(status="invalid", error={**problem, "status": 403})
 
+    def end(order: dict[str, Any]) -> None:
+        order["status"] = "invalid"
+
     moody.on(mine, Operation.AUTHORIZATION, Rewrite("tells all", tell_all), times=None)
+    moody.on(mine, Operation.ORDER, Rewrite("its end", end), times=None)
     answer = mine.settled()
     assert (answer["status"], answer["reason"]) == ("refused", "issuance-failed")
     assert "incorrectResponse" in answer["message"]

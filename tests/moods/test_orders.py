@@ -132,9 +132,9 @@ def test_order_of_another_hostname_under_way_is_never_worked_on(moody: MoodLab) 
     def is_answered() -> bool:
         return bool(moody.proxy.seen(Operation.CHALLENGE, other.hostname))
 
-    rule = moody.on(other, Operation.AUTHORIZATION, undecided, times=None)
+    rule = moody.on(other, Operation.ORDER, undecided, times=None)
     assert other.get()["status"] == "pending"
-    # Its first look at the authorization brings the Retry-After that it then rests for.
+    # Its first look at the order brings the Retry-After that it then rests for.
     wait_until(lambda: moody.issuance(other.hostname).get("looks", 0) == 2, "the other one rests")
     published = challenge_records(moody, other)
     calls_before = len([call for call in moody.proxy.calls if call.hostname == other.hostname])

@@ -9,7 +9,7 @@ import pytest
 from gateway.certificates import events, machine, moves
 from gateway.certificates.events import Command
 from gateway.certificates.machine import Unexpected, advance, request
-from gateway.certificates.moves import Moment
+from gateway.certificates.moves import Moment, Step
 from gateway.certificates.orders import AuthorizationView, FaultKind, OrderView
 from gateway.certificates.states import Issuance, Reason, State, StoredCertificate
 
@@ -94,7 +94,10 @@ DUE = [
     (issuance(State.ORDERED), Command.READ_ORDER),
     (issuance(State.PUBLISHED), Command.CHECK_PROPAGATION),
     (issuance(State.PROPAGATED), Command.READ_ORDER),
-    (issuance(State.VALIDATING), Command.READ_AUTHORIZATION),
+    (issuance(State.VALIDATING), Command.READ_ORDER),
+    (issuance(State.VALIDATING, looks=3), Command.READ_ORDER),
+    (issuance(State.VALIDATING, looks=4), Command.READ_AUTHORIZATION),
+    (issuance(State.VALIDATING, looks=5), Command.READ_ORDER),
     (issuance(State.READY), Command.READ_ORDER),
     (issuance(State.FINALIZING), Command.READ_ORDER),
     (issuance(State.WAITING, resume=State.PUBLISHED), Command.CHECK_PROPAGATION),
@@ -176,6 +179,57 @@ def test_authorization_seen_decides_the_next_step(
 ) -> None:
     step = advance(issuance(before), events.AuthorizationSeen(seen), NOW)
     assert (step.issuance.state, step.command) == (state, command)
+
+
+@pytest.mark.parametrize(
+    ("status", "problem", "message"),
+    [
+        ("invalid", "no TXT record", "no TXT record"),
+        ("valid", None, "the order expired"),
+        ("pending", None, "the order expired"),
+    ],
+)
+def test_order_that_ends_while_validating_is_explained_by_its_authorization(
+    status: str, problem: str | None, message: str
+) -> None:
+    ended = events.OrderSeen(order("invalid", problem="the order expired"))
+    asking = advance(issuance(State.VALIDATING), ended, NOW)
+    assert (asking.issuance.state, asking.command) == (
+        State.VALIDATING,
+        Command.READ_AUTHORIZATION,
+    )
+    seen = events.AuthorizationSeen(authorization(status, problem=problem))
+    after = advance(asking.issuance, seen, NOW).issuance
+    assert (after.state, after.message) == (State.FAILED, message)
+
+
+SOON = NOW.now_ms + machine.SHORT_REST_MS
+FORGOTTEN = [
+    (State.REQUESTED, issuance(State.REQUESTED, sealed_key=None), Command.MAKE_KEY, True),
+    (State.REQUESTED, issuance(State.REQUESTED), Command.PLACE_ORDER, False),
+    (State.REQUESTED, issuance(State.ORDERED), Command.READ_AUTHORIZATION, False),
+    (State.ORDERED, issuance(State.ORDERED), Command.LOCATE_CHALLENGE, True),
+    (State.ORDERED, issuance(State.ORDERED), Command.PUBLISH_CHALLENGE, False),
+    (State.ORDERED, issuance(State.PUBLISHED), Command.CHECK_PROPAGATION, True),
+    (State.ORDERED, issuance(State.PROPAGATED), Command.ANSWER_CHALLENGE, True),
+    (State.ORDERED, issuance(State.VALIDATING, looks=1, due_at_ms=SOON), None, False),
+    (State.VALIDATING, issuance(State.VALIDATING, looks=2, due_at_ms=SOON), None, True),
+    (State.VALIDATING, issuance(State.VALIDATING, looks=2, due_at_ms=SOON + 1), None, False),
+    (State.ORDERED, issuance(State.READY), Command.FINALIZE, False),
+    (State.ORDERED, issuance(State.WAITING, due_at_ms=SOON), None, False),
+    (State.PUBLISHED, issuance(State.PROPAGATED), Command.ANSWER_CHALLENGE, False),
+    (State.READY, issuance(State.FINALIZING, looks=1, due_at_ms=SOON), None, True),
+    (State.READY, issuance(State.FINALIZING), Command.FETCH_CERTIFICATE, True),
+    (State.READY, issuance(State.READY), Command.FINALIZE, False),
+    (State.REQUESTED, issuance(State.REQUESTED, directory_url=None), None, False),
+]
+
+
+@pytest.mark.parametrize(("stored", "after", "command", "is_forgotten"), FORGOTTEN)
+def test_step_is_stored_before_what_would_not_be_found_again(
+    stored: State, after: Issuance, command: Command | None, is_forgotten: bool
+) -> None:
+    assert machine.may_be_forgotten(stored, Step(after, command), NOW) is is_forgotten
 
 
 AT_WORK = [State.REQUESTED, State.ORDERED, State.PUBLISHED, State.PROPAGATED]
