@@ -17,7 +17,6 @@ it, costs a second on every issuance.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gateway.certificates import events, mishaps
@@ -35,7 +34,7 @@ from gateway.certificates.moves import (
     order_anew,
     wait,
 )
-from gateway.certificates.states import Issuance, Reason, State
+from gateway.certificates.states import Issuance, Reason, State, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,6 @@ the certificate may exist already, and a second one elsewhere would be issued tw
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gateway.certificates.events import Command
@@ -37,7 +36,7 @@ from gateway.certificates.moves import (
     without_order,
 )
 from gateway.certificates.orders import FaultKind
-from gateway.certificates.states import Issuance, Reason, State
+from gateway.certificates.states import Issuance, Reason, State, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

