@@ -1,10 +1,10 @@
 """What a lease means: how long one holds, and whether the one at hand still does.
 
 A lease keeps others from a hostname only as long as it lasts. A process that was stopped, or whose
-calls waited long for a thread, goes on in the middle of a call when another one has long taken
+calls waited long for others, goes on in the middle of a call when another one has long taken
 over. So whatever changes something outside asks here, at the last moment before it does: `check`
 raises when the lease has lapsed by the clock that all share. The guard is a context variable, so
-that a layer in between need not know of it; threads get it by running in a copy of the context.
+that a layer in between need not know of it.
 
 Called by `leaseholder`, which sets the guard, and by whatever sends requests.
 """

@@ -1,11 +1,11 @@
 """Asking CAs when to renew (RFC 9773), so that a CA that does not answer delays nothing else.
 
-Nobody waits for these answers, while issuances, for which somebody does, share the few threads and
-connections of an authority with them. So few are asked for at a time, each for seconds only, and an
+Nobody waits for these answers, while issuances, for which somebody does, share with them the few
+calls that go to an authority at once. So few are asked for at a time, each for seconds only, and an
 authority that let one wait for so long is asked for no other for a while: whatever has no answer is
 asked about later.
 
-Threads of their own were the alternative. They would keep more connections open to a CA that is in
+Calls of their own were the alternative. They would keep more connections open to a CA that is in
 trouble, and the questions of a thousand certificates would still wait for one another.
 
 Called by `steps`; stores nothing.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gateway.certificates.states import StoredCertificate
 
 AT_ONCE: Final = 2
-"""A small part of an authority's threads."""
+"""A small part of the calls that an authority takes at once."""
 
 ANSWER_SECONDS: Final = 10.0
 LEFT_ALONE_MS: Final = 60_000

@@ -8,8 +8,8 @@ or stores an issuance: the machine and the worker do. Only this part imports `ac
     account   the account: who signs, what is stored of it, key rollover
     registrar what the CA is asked about accounts, key by key
     settings  AuthoritySettings: which CA, and who we are there
-    threads   where the blocking half runs
-    caller    directory, request, classification, log line: the blocking half
+    calls     how many are under way at once
+    caller    directory, request, classification, log line
     network   nonces, and what is asked again
     connections   HTTP over kept connections
     signing   the account key and what is signed with it

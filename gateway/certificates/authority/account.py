@@ -26,6 +26,7 @@ import structlog
 from gateway.certificates.accounts import AccountStore, StoredAccount
 from gateway.certificates.authority import reading
 from gateway.certificates.authority.caller import Caller
+from gateway.certificates.authority.calls import Calls
 from gateway.certificates.authority.faults import (
     Operation,
     again,
@@ -36,7 +37,6 @@ from gateway.certificates.authority.registrar import Registrar
 from gateway.certificates.authority.replies import Reply
 from gateway.certificates.authority.settings import AuthoritySettings
 from gateway.certificates.authority.signing import Signer, contact_urls, load_signer
-from gateway.certificates.authority.threads import Threads
 from gateway.certificates.orders import PASSING, AccountView, AuthorityFault, FaultKind
 from gateway.certificates.sealing import KeyMissing
 
@@ -57,13 +57,13 @@ class Account:
     """The one account at a CA. Every method raises AuthorityFault when it fails."""
 
     def __init__(
-        self, settings: AuthoritySettings, store: AccountStore, caller: Caller, threads: Threads
+        self, settings: AuthoritySettings, store: AccountStore, caller: Caller, calls: Calls
     ) -> None:
         self._settings = settings
         self._store = store
         self._caller = caller
-        self._threads = threads
-        self._registrar = Registrar(settings, caller, threads)
+        self._calls = calls
+        self._registrar = Registrar(settings, caller, calls)
         self._signer: Signer | None = None
         self._known: tuple[bytes, str | None] | None = None
         self._lock = asyncio.Lock()
@@ -78,7 +78,7 @@ class Account:
             stored = await self._load()
             if stored is not None and stored.url is not None and self._is_current(stored):
                 return
-            stored = stored or await self._store.add_key(await self._registrar.new_key())
+            stored = stored or await self._store.add_key(self._registrar.new_key())
             self._signer = await self._registered(stored)
             self._known = stored.key_pem, self._signer.account_url
 
@@ -169,7 +169,7 @@ class Account:
             raise AuthorityFault(FaultKind.STALE_CHALLENGE, "the account's key was replaced")
         is_at_account = request.operation in _AT_ACCOUNT_URL
         url = signer.account_url if is_at_account else request.url
-        return await self._threads.run(
+        return await self._calls.run(
             partial(
                 self._caller.call,
                 request.operation,
@@ -177,8 +177,8 @@ class Account:
                 request.payload,
                 signer,
                 accept=request.accept,
-            ),
-            may_be_left=request.operation is Operation.READ_ACCOUNT,
+                may_be_left=request.operation is Operation.READ_ACCOUNT,
+            )
         )
 
     async def _registered(self, stored: StoredAccount) -> Signer:
@@ -287,7 +287,7 @@ class Account:
             if stored is None or stored.url is None:
                 raise _missing()
             if stored.next_key_pem is None:
-                stored = await self._store.add_next_key(await self._registrar.new_key())
+                stored = await self._store.add_next_key(self._registrar.new_key())
             old = load_signer(stored.key_pem, stored.url)
             try:
                 self._signer = signer = await self._changed(old, stored)
@@ -336,7 +336,7 @@ class Account:
                 if fault.kind is not FaultKind.ACCOUNT_REFUSED:
                     raise
             await self._store.drop_next_key(stored.next_key_pem)
-        stored = await self._store.add_next_key(await self._registrar.new_key())
+        stored = await self._store.add_next_key(self._registrar.new_key())
         if stored.next_key_pem is None:
             raise LookupError("the next key is stored before it is used")
         return await self._registered_next(stored.next_key_pem)

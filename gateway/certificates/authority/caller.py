@@ -1,13 +1,13 @@
-"""One call to a CA, blocking: directory, request, judgement, log line.
+"""One call to a CA: directory, request, judgement, log line.
 
 Responsible for turning a call into HTTP exchanges and an answer other than 2xx into an
-AuthorityFault. Holds the directory; knows no account and no order. May be used by several threads.
+AuthorityFault. Holds the directory; knows no account and no order.
 
-Called by `client`, `account` and `registrar`, in the threads of `threads`.
+Called by `client`, `account` and `registrar`, within a call of `calls`.
 """
 
-import threading
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -58,42 +58,43 @@ class Caller:
         self._origins = {origin_of(directory_url), *origins}
         self._now_utc = now_utc
         self._monotonic = monotonic
-        self._lock = threading.Lock()
+        self._lock = asyncio.Lock()
         self._directory: Mapping[str, str] = {}
         self._meta: Mapping[str, object] = {}
         self._directory_until = float("-inf")
         self._away: AuthorityFault | None = None
         self._away_until = float("-inf")
 
-    def read_directory(self) -> None:
+    async def read_directory(self) -> None:
         """Read the directory from the CA, also when it is known. Raises AuthorityFault."""
-        self._read_directory(self._monotonic() + CALL_SECONDS)
+        await self._read_directory(self._monotonic() + CALL_SECONDS)
 
-    def url_of(self, operation: Operation) -> str:
+    async def url_of(self, operation: Operation) -> str:
         """Answer where the directory puts an operation. Raises AuthorityFault, also without one."""
-        return _entry(self._known_directory(self._monotonic() + CALL_SECONDS), operation)
+        directory = await self._known_directory(self._monotonic() + CALL_SECONDS)
+        return _entry(directory, operation)
 
-    def directory_meta(self) -> Mapping[str, object]:
+    async def directory_meta(self) -> Mapping[str, object]:
         """Answer the directory's `meta` as it is, empty without. Raises AuthorityFault."""
-        self._known_directory(self._monotonic() + CALL_SECONDS)
+        await self._known_directory(self._monotonic() + CALL_SECONDS)
         return self._meta
 
-    def renewal_info_url(self) -> str | None:
+    async def renewal_info_url(self) -> str | None:
         """Answer where the CA says when to renew, None where it doesn't. Raises AuthorityFault."""
-        directory = self._known_directory(self._monotonic() + CALL_SECONDS)
+        directory = await self._known_directory(self._monotonic() + CALL_SECONDS)
         return directory.get(Operation.RENEWAL_INFO.value)
 
     def directory_at_hand(self) -> Mapping[str, str] | None:
         """Answer the directory unless it has to be read for that. Never blocks."""
         return self._directory if self._monotonic() < self._directory_until else None
 
-    def get(self, operation: Operation, url: str) -> Reply:
+    async def get(self, operation: Operation, url: str) -> Reply:
         """Read an unsigned resource; answers the CA's 2xx, raises AuthorityFault for all else."""
         deadline = self._monotonic() + CALL_SECONDS
         self._demand_own(url)
-        return self._logged(operation, lambda: self._network.get(url, deadline))
+        return await self._logged(operation, self._network.get(url, deadline))
 
-    def call(
+    async def call(
         self,
         operation: Operation,
         url: str | None,
@@ -101,19 +102,22 @@ class Caller:
         signer: Signer,
         *,
         accept: str = "application/json",
+        may_be_left: bool = False,
     ) -> Reply:
         """Send a signed request and answer the CA's 2xx. Raises AuthorityFault for all else.
 
-        Without a `url` it goes where the directory puts the operation.
+        Without a `url` it goes where the directory puts the operation. Once it is sent its answer
+        is waited for, also by a caller that is cancelled meanwhile, unless it `may_be_left`.
         """
         deadline = self._monotonic() + CALL_SECONDS
-        directory = self._known_directory(deadline)
+        directory = await self._known_directory(deadline)
         target = _entry(directory, operation) if url is None else url
         post = Post(target, payload, signer, directory["newNonce"], accept)
         self._demand_own(post.url)
         self._demand_own(post.new_nonce_url)
         try:
-            return self._logged(operation, lambda: self._post(post, deadline))
+            exchange = self._post(post, deadline, may_be_left=may_be_left)
+            return await self._logged(operation, exchange)
         except AuthorityFault as fault:
             if fault.http_status in _MOVED:
                 self._directory_until = float("-inf")
@@ -127,31 +131,31 @@ class Caller:
                 f"it names a URL at {one_line(origin)}: list that in acme.origins if it is its own",
             )
 
-    def _post(self, post: Post, deadline: float) -> Reply:
+    async def _post(self, post: Post, deadline: float, *, may_be_left: bool) -> Reply:
         try:
-            return self._network.post(post, deadline)
+            return await self._network.post(post, deadline, may_be_left=may_be_left)
         except NoNonce as refusal:
             if refusal.reply.is_success:
                 raise senseless(Operation.NEW_NONCE, "holds no usable nonce") from None
             raise fault_of(Operation.NEW_NONCE, refusal.reply, self._now_utc()) from None
 
-    def _known_directory(self, deadline: float) -> Mapping[str, str]:
-        with self._lock:
+    async def _known_directory(self, deadline: float) -> Mapping[str, str]:
+        at_hand = self.directory_at_hand()
+        if at_hand is not None:
+            return at_hand
+        async with self._lock:
             now = self._monotonic()
             if now < self._directory_until:
                 return self._directory
             if self._away is not None and now < self._away_until:
                 raise again(self._away, self._away.kind)
-            self._read_directory(deadline)
+            await self._read_directory(deadline)
             return self._directory
 
-    def _read_directory(self, deadline: float) -> None:
+    async def _read_directory(self, deadline: float) -> None:
         try:
-            self._learn(
-                self._logged(
-                    Operation.DIRECTORY, lambda: self._network.get(self._directory_url, deadline)
-                )
-            )
+            exchange = self._network.get(self._directory_url, deadline)
+            self._learn(await self._logged(Operation.DIRECTORY, exchange))
         except AuthorityFault as fault:
             self._away, self._away_until = fault, self._monotonic() + AWAY_SECONDS
             raise
@@ -166,12 +170,12 @@ class Caller:
         self._directory, self._away = directory, None
         self._directory_until = self._monotonic() + DIRECTORY_SECONDS
 
-    def _logged(self, operation: Operation, exchange: Callable[[], Reply]) -> Reply:
+    async def _logged(self, operation: Operation, exchange: Awaitable[Reply]) -> Reply:
         began = self._monotonic()
         status: int | None = None
         outcome = "not asked"
         try:
-            reply = exchange()
+            reply = await exchange
             status = reply.status
             if not reply.is_success:
                 raise fault_of(operation, reply, self._now_utc())

@@ -7,6 +7,7 @@ issuance machine does, across processes.
 Called by the issuance worker, by readiness, by `gateway check` and `gateway accounts`.
 """
 
+import asyncio
 import json
 import time
 from collections import deque
@@ -20,13 +21,13 @@ from gateway.certificates.accounts import AccountStore
 from gateway.certificates.authority import reading
 from gateway.certificates.authority.account import JSON, Account
 from gateway.certificates.authority.caller import Caller
+from gateway.certificates.authority.calls import Calls
 from gateway.certificates.authority.chains import alternate_urls, leads_to
 from gateway.certificates.authority.faults import Operation, senseless
 from gateway.certificates.authority.network import Network
 from gateway.certificates.authority.replies import Reply
 from gateway.certificates.authority.settings import AuthoritySettings
 from gateway.certificates.authority.signing import certificate_request
-from gateway.certificates.authority.threads import Threads
 from gateway.certificates.orders import (
     AccountView,
     AuthorityFault,
@@ -57,8 +58,9 @@ It bounds the connections to it too.
 class Authority:
     """One CA under one account. Every call raises AuthorityFault when it fails.
 
-    BUSY is the fault of a call that no thread was free for: the CA was not asked. A call that has
-    begun is waited for also when its caller is cancelled, unless asking again answers the same.
+    BUSY is the fault of a call that found too many others under way: the CA was not asked. An
+    answer to what was sent is waited for also when its caller is cancelled, unless asking again
+    answers the same.
 
     The calls of an issuance need the account: without one they raise ACCOUNT_MISSING, also when the
     CA has forgotten it, and `ensure_account` registers anew, under the same key. A key that another
@@ -87,10 +89,10 @@ class Authority:
             now_utc=_utc_now,
             monotonic=time.monotonic,
         )
-        self._threads = Threads(CALLS_AT_ONCE)
+        self._calls = Calls(CALLS_AT_ONCE)
         # One reason may concern every certificate that there is.
         self._explanations: deque[str] = deque(maxlen=MAX_EXPLANATIONS)
-        self._account = Account(settings, account_store, self._caller, self._threads)
+        self._account = Account(settings, account_store, self._caller, self._calls)
 
     @property
     def directory_url(self) -> str:
@@ -103,17 +105,17 @@ class Authority:
         return self._settings.name
 
     async def close(self) -> None:
-        """End the threads and connections; a call still running ends by its own bounds."""
-        self._threads.close()
+        """End the connections; a call still running ends by its own bounds."""
         self._network.close()
+        await asyncio.sleep(0)  # asyncio closes the sockets only then
 
     async def probe(self) -> None:
         """Read the CA's directory: whether it can be reached and is a CA."""
-        await self._threads.run(self._caller.read_directory, may_be_left=True)
+        await self._calls.run(self._caller.read_directory)
 
     async def directory_meta(self) -> Mapping[str, object]:
         """Answer the directory's `meta` (RFC 8555, 7.1.1) as the CA wrote it; empty without."""
-        return await self._threads.run(self._caller.directory_meta, may_be_left=True)
+        return await self._calls.run(self._caller.directory_meta)
 
     async def ensure_account(self) -> None:
         """Have an account at the CA: the stored one, else the CA's for the stored key, else new.
@@ -201,9 +203,7 @@ class Authority:
         if base is None:
             return None
         url = f"{base.rstrip('/')}/{renewal_id}"
-        reply = await self._threads.run(
-            lambda: self._caller.get(Operation.RENEWAL_INFO, url), may_be_left=True
-        )
+        reply = await self._calls.run(lambda: self._caller.get(Operation.RENEWAL_INFO, url))
         info = reading.read_renewal_info(reply, _utc_now())
         self._pass_on(info, renewal_id)
         return info
@@ -235,9 +235,8 @@ class Authority:
     async def _renewal_info_url(self) -> str | None:
         at_hand = self._caller.directory_at_hand()
         if at_hand is not None:
-            # Without a thread, which would be one of nine for an issuance.
             return at_hand.get(Operation.RENEWAL_INFO.value)
-        return await self._threads.run(self._caller.renewal_info_url, may_be_left=True)
+        return await self._calls.run(self._caller.renewal_info_url)
 
     def _pass_on(self, info: RenewalInfo, renewal_id: str) -> None:
         """Tell the operator why the CA wants a certificate renewed, once for each reason."""

@@ -2,22 +2,21 @@
 
 Responsible for one exchange at a time, bounded in time and size, without proxies, redirects or
 anything else from the environment; and for sending a signed request again when the CA rejects its
-nonce. Judges no answer but that one. Blocking; one Network serves any number of threads.
+nonce. Judges no answer but that one. One Network belongs to one event loop.
 
 `ClientNetwork` of acme 5.9.0 is not used: it repeats a rejected nonce once only and throws away the
-nonces that errors carry (5% rejections make 1.6% of issuances fail), races when shared by threads,
-loses the problem document of a 409, and logs request bodies and nonces. How a request gets there
-and its answer back is known to `connections`.
+nonces that errors carry (5% rejections make 1.6% of issuances fail), blocks its thread, loses the
+problem document of a 409, and logs request bodies and nonces. How a request gets there and its
+answer back is known to `connections`.
 
 Called by `caller`.
 """
 
 import base64
 import binascii
-import contextlib
 import ssl
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -40,6 +39,8 @@ from gateway.certificates.orders import AuthorityFault, FaultKind
 # the call's deadline too.
 MAX_NONCE_RETRIES: Final = 50
 MAX_KEPT_NONCES: Final = 64
+
+_NONE: Final[Mapping[str, str]] = {}
 
 
 class NoNonce(Exception):
@@ -89,29 +90,32 @@ class Network:
             "Accept-Language": "en",
         }
         self._monotonic = monotonic
-        # Newest last and used first: those left from before a CA's restart die out unused. The
-        # append and pop of a deque are atomic, so threads need no lock.
+        # Newest last and used first: those left from before a CA's restart die out unused.
         self._nonces: deque[bytes] = deque(maxlen=MAX_KEPT_NONCES)
 
     def close(self) -> None:
         """Close all idle connections."""
         self._connections.close()
 
-    def get(self, url: str, deadline: float) -> Reply:
-        """Read an unsigned resource."""
-        return self._exchange("GET", url, {}, None, deadline)[0]
+    async def get(self, url: str, deadline: float) -> Reply:
+        """Read an unsigned resource. A caller that is cancelled gets no answer."""
+        return await self._read("GET", url, deadline)
 
-    def post(self, post: Post, deadline: float) -> Reply:
+    async def post(self, post: Post, deadline: float, *, may_be_left: bool = False) -> Reply:
         """Send a signed request; again under another nonce when the CA rejects its nonce.
+
+        Once it is sent its answer is waited for, also by a caller that is cancelled meanwhile,
+        unless it `may_be_left`.
 
         Raises NoNonce too.
         """
         headers = {"Content-Type": "application/jose+json", "Accept": post.accept}
         retries = 0
         while True:
-            nonce = self._take_nonce(post.new_nonce_url, deadline)
+            nonce = await self._take_nonce(post.new_nonce_url, deadline)
             body = post.signer.sign(post.payload, url=post.url, nonce=nonce)
-            reply, was_resent = self._exchange("POST", post.url, headers, body, deadline)
+            request = self._request("POST", post.url, body, headers)
+            reply, was_resent = await self._exchange(request, deadline, may_be_left=may_be_left)
             fresh = _nonce_of(reply)
             if fresh is not None:
                 self._nonces.append(fresh)
@@ -121,39 +125,49 @@ class Network:
                 raise _unreachable("the CA's answer was lost: it may have done what was asked")
             retries += 1
 
-    def _take_nonce(self, new_nonce_url: str, deadline: float) -> bytes:
-        with contextlib.suppress(IndexError):
+    async def _take_nonce(self, new_nonce_url: str, deadline: float) -> bytes:
+        if self._nonces:
             return self._nonces.pop()
-        reply, _ = self._exchange("HEAD", new_nonce_url, {}, None, deadline)
+        reply = await self._read("HEAD", new_nonce_url, deadline)
         nonce = _nonce_of(reply)
         if nonce is None:
             raise NoNonce(reply)
         return nonce
 
-    def _exchange(
-        self, method: str, url: str, headers: dict[str, str], body: bytes | None, deadline: float
+    async def _read(self, method: str, url: str, deadline: float) -> Reply:
+        request = self._request(method, url)
+        return (await self._exchange(request, deadline, may_be_left=True))[0]
+
+    def _request(
+        self, method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] = _NONE
+    ) -> Request:
+        return Request(method, url, {**self._headers, **headers}, body)
+
+    async def _exchange(
+        self, request: Request, deadline: float, *, may_be_left: bool
     ) -> tuple[Reply, bool]:
         """Answer the reply, and whether the request went out a second time.
 
         A CA may close an idle connection at the moment it is used again. The same bytes are then
         sent once more, which can't be done twice: their nonce is good for one request only.
         """
-        request = Request(method, url, {**self._headers, **headers}, body)
-        try:
+        was_sent = False
+        while True:
+            if deadline <= self._monotonic():
+                raise _unreachable("the CA took too long to answer")
+            leases.check()
             try:
-                return self._exchange_once(request, deadline), False
-            except Cut:
-                return self._exchange_once(request, deadline), True
-        except NoAnswer as reason:
-            raise _unreachable(str(reason)) from None
-        except TooLong:
-            raise AuthorityFault(FaultKind.SERVER_ERROR, "the CA's answer is too long") from None
-
-    def _exchange_once(self, request: Request, deadline: float) -> Reply:
-        if deadline <= self._monotonic():
-            raise _unreachable("the CA took too long to answer")
-        leases.check()
-        return self._connections.exchange(request, deadline)
+                exchange = self._connections.exchange(request, deadline, may_be_left=may_be_left)
+                return await exchange, was_sent
+            except Cut as reason:
+                if was_sent:
+                    raise _unreachable(str(reason)) from None
+                was_sent = True
+            except NoAnswer as reason:
+                raise _unreachable(str(reason)) from None
+            except TooLong:
+                detail = "the CA's answer is too long"
+                raise AuthorityFault(FaultKind.SERVER_ERROR, detail) from None
 
 
 def _tls_context(ca_bundle: Path | None) -> ssl.SSLContext:

@@ -158,7 +158,7 @@ async def test_account_is_refused_when_the_ca_rejects_its_contact(
     assert caught.value.kind is FaultKind.ACCOUNT_REFUSED
 
 
-def deactivate(pebble: PebbleProcess, store: MemoryAccountStore) -> None:
+async def deactivate(pebble: PebbleProcess, store: MemoryAccountStore) -> None:
     """Have the CA deactivate the account (RFC 8555, 7.3.6), which no part of the gateway does."""
     assert store.account is not None
     network = Network(
@@ -175,7 +175,9 @@ def deactivate(pebble: PebbleProcess, store: MemoryAccountStore) -> None:
         monotonic=time.monotonic,
     )
     signer = load_signer(store.account.key_pem, store.account.url)
-    caller.call(Operation.UPDATE_ACCOUNT, signer.account_url, b'{"status":"deactivated"}', signer)
+    await caller.call(
+        Operation.UPDATE_ACCOUNT, signer.account_url, b'{"status":"deactivated"}', signer
+    )
     network.close()
 
 
@@ -242,7 +244,7 @@ async def test_deactivated_account_stays_refused_and_no_other_is_made(
     authority = make_authority(settings_for(each_pebble), store)
     await authority.ensure_account()
     before = store.account
-    deactivate(each_pebble, store)
+    await deactivate(each_pebble, store)
     for process in (authority, make_authority(settings_for(each_pebble), store)):
         await process.ensure_account()
         with pytest.raises(AuthorityFault) as caught:
@@ -268,7 +270,7 @@ async def test_deactivated_account_is_replaced_when_told_and_others_notice(
     order = await running.new_order(hostname)
     before = store.account
     assert before is not None
-    deactivate(each_pebble, store)
+    await deactivate(each_pebble, store)
     if not is_url_known:
         await store.set_url(None)
     view = await make_authority(settings_for(each_pebble), store).replace_account()
@@ -304,7 +306,7 @@ async def test_account_is_replaced_by_the_one_that_a_killed_replacement_made(
         await make_authority(settings_for(pebble), each).ensure_account()
     assert store.account is not None
     assert made.account is not None
-    deactivate(pebble, store)
+    await deactivate(pebble, store)
     store.account = replace(store.account, next_key_pem=made.account.key_pem)
     await make_authority(settings_for(pebble), store).replace_account()
     assert store.account == made.account
@@ -316,7 +318,7 @@ async def test_account_is_replaced_by_another_when_the_next_key_is_refused_too(
     store, made = MemoryAccountStore(), MemoryAccountStore()
     for each in (store, made):
         await make_authority(settings_for(pebble), each).ensure_account()
-        deactivate(pebble, each)
+        await deactivate(pebble, each)
     assert store.account is not None
     assert made.account is not None
     before = store.account

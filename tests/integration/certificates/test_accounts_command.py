@@ -146,7 +146,7 @@ async def test_account_that_was_deactivated_is_told_and_replaced(
     refused = setting.accounts("replace")
     assert refused.returncode == 1
     assert "roll its key over" in refused.stderr
-    deactivate(pebble, await setting.stored())
+    await deactivate(pebble, await setting.stored())
     told = setting.accounts("list")
     assert told.returncode == 1
     assert "deactivated" in told.stdout

@@ -1,9 +1,9 @@
 """Calls to a CA: its directory, kept and read again, and what a refusal is told as."""
 
+import asyncio
 import socket
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
@@ -42,7 +42,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def timed_network(clock: Clock) -> Iterator[Network]:
+async def timed_network(clock: Clock) -> AsyncIterator[Network]:
     """A network whose time stands still unless the test moves it."""
     network = new_network(clock)
     yield network
@@ -53,22 +53,22 @@ def new_caller(network: Network, ca: ScriptedCa, clock: Clock) -> Caller:
     return Caller(network, f"{ca.url}/dir", name="ca", now_utc=lambda: NOW, monotonic=clock)
 
 
-def test_directory_is_read_once_an_hour(timed_network: Network, clock: Clock) -> None:
+async def test_directory_is_read_once_an_hour(timed_network: Network, clock: Clock) -> None:
     with scripted_ca([]) as ca:
         ca.steps += [directory(ca), NEW_NONCE, *[answer(200, b"{}", nonce="AAAA")] * 2]
         ca.steps += [directory(ca), answer(200, b"{}")]
         caller = new_caller(timed_network, ca, clock)
-        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+        await caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
         clock.seconds = DIRECTORY_SECONDS - 1
-        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+        await caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
         clock.seconds = DIRECTORY_SECONDS
-        caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+        await caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
         paths = [one.path for one in ca.seen]
     assert paths == ["/dir", "/newNonce", "/newOrder", "/newOrder", "/dir", "/newOrder"]
 
 
 @pytest.mark.parametrize("away", [answer(503, retry_after="9"), answer(200, b"[]"), answer(403)])
-def test_directory_that_could_not_be_read_is_left_alone_for_some_seconds(
+async def test_directory_that_could_not_be_read_is_left_alone_for_some_seconds(
     timed_network: Network, clock: Clock, away: bytes
 ) -> None:
     with scripted_ca([]) as ca:
@@ -78,40 +78,40 @@ def test_directory_that_could_not_be_read_is_left_alone_for_some_seconds(
         for second in (0, 1, AWAY_SECONDS - 1):
             clock.seconds = second
             with pytest.raises(AuthorityFault) as caught:
-                caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+                await caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
             faults.append(caught.value)
         assert all(vars(one) == vars(faults[0]) for one in faults)
         assert len(set(map(id, faults))) == len(faults)
         assert len(ca.seen) == 1
         clock.seconds = AWAY_SECONDS
-        assert caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER).is_success
+        assert (await caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)).is_success
 
 
-def test_directory_is_read_for_readiness_however_it_was_a_moment_ago(
+async def test_directory_is_read_for_readiness_however_it_was_a_moment_ago(
     timed_network: Network, clock: Clock
 ) -> None:
     with scripted_ca([]) as ca:
         ca.steps += [answer(503), directory(ca)]
         caller = new_caller(timed_network, ca, clock)
         with pytest.raises(AuthorityFault):
-            caller.read_directory()
-        caller.read_directory()
-        assert caller.url_of(Operation.NEW_ORDER) == f"{ca.url}/newOrder"
+            await caller.read_directory()
+        await caller.read_directory()
+        assert await caller.url_of(Operation.NEW_ORDER) == f"{ca.url}/newOrder"
 
 
-def test_directory_that_is_away_is_asked_for_once_by_many_threads() -> None:
+async def test_directory_that_is_away_is_asked_for_once_by_many_calls() -> None:
     network = Network(
         user_agent="gateway-tests/1", ca_bundle=None, connections=8, monotonic=time.monotonic
     )
-    with ScriptedListener() as listener, ThreadPoolExecutor(8) as pool:
+    with ScriptedListener() as listener:
         caller = Caller(
             network, listener.url, name="ca", now_utc=lambda: NOW, monotonic=time.monotonic
         )
-        asked = [pool.submit(caller.url_of, Operation.NEW_ORDER) for _ in range(8)]
+        asked = [asyncio.create_task(caller.url_of(Operation.NEW_ORDER)) for _ in range(8)]
         # Twice, since an idle connection ends like that; then it is the fault of all.
-        listener.cut_off()
-        listener.cut_off()
-        faults = {str(one.exception(timeout=10)) for one in asked}
+        await asyncio.to_thread(listener.cut_off)
+        await asyncio.to_thread(listener.cut_off)
+        faults = {str(one) for one in await asyncio.gather(*asked, return_exceptions=True)}
         assert not listener.has_another()
     network.close()
     assert faults == {"the CA cut the connection off before its answer was complete"}
@@ -145,7 +145,7 @@ class ScriptedListener:
 
 
 @pytest.mark.parametrize("status", [404, 405, 410])
-def test_directory_is_read_again_when_nothing_is_where_it_said(
+async def test_directory_is_read_again_when_nothing_is_where_it_said(
     timed_network: Network, clock: Clock, status: int
 ) -> None:
     with scripted_ca([]) as ca:
@@ -154,18 +154,18 @@ def test_directory_is_read_again_when_nothing_is_where_it_said(
         ca.steps += [moved, answer(200, b"{}")]
         caller = new_caller(timed_network, ca, clock)
         with pytest.raises(AuthorityFault) as caught:
-            caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+            await caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
         assert caught.value.kind is FaultKind.SERVER_ERROR
-        assert caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER).is_success
+        assert (await caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)).is_success
         assert ca.seen[-1].path == "/orderNew"
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b"{}", b'{"newNonce":5}'])
-def test_directory_that_is_none_is_the_fault_of_the_server(
+async def test_directory_that_is_none_is_the_fault_of_the_server(
     timed_network: Network, clock: Clock, body: bytes
 ) -> None:
     with scripted_ca([answer(200, body)]) as ca, pytest.raises(AuthorityFault) as caught:
-        new_caller(timed_network, ca, clock).read_directory()
+        await new_caller(timed_network, ca, clock).read_directory()
     assert caught.value.kind is FaultKind.SERVER_ERROR
 
 
@@ -178,7 +178,7 @@ def test_directory_that_is_none_is_the_fault_of_the_server(
         (answer(200), FaultKind.SERVER_ERROR, None),
     ],
 )
-def test_fault_is_that_of_the_nonce_when_the_ca_hands_out_none(
+async def test_fault_is_that_of_the_nonce_when_the_ca_hands_out_none(
     timed_network: Network,
     clock: Clock,
     refusal: bytes,
@@ -189,17 +189,17 @@ def test_fault_is_that_of_the_nonce_when_the_ca_hands_out_none(
         ca.steps += [directory(ca), refusal]
         caller = new_caller(timed_network, ca, clock)
         with pytest.raises(AuthorityFault) as caught:
-            caller.call(Operation.READ_ORDER, f"{ca.url}/order", READ, SIGNER)
+            await caller.call(Operation.READ_ORDER, f"{ca.url}/order", READ, SIGNER)
     assert (caught.value.kind, caught.value.retry_after_seconds) == (kind, retry_after_seconds)
 
 
-def test_conflict_keeps_the_words_of_the_ca(timed_network: Network, clock: Clock) -> None:
+async def test_conflict_keeps_the_words_of_the_ca(timed_network: Network, clock: Clock) -> None:
     body = b'{"type":"urn:ietf:params:acme:error:alreadyReplaced","detail":"replaced before"}'
     with scripted_ca([]) as ca:
         ca.steps += [directory(ca), NEW_NONCE, answer(409, body)]
         caller = new_caller(timed_network, ca, clock)
         with pytest.raises(AuthorityFault) as caught:
-            caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
+            await caller.call(Operation.NEW_ORDER, None, WRITE, SIGNER)
     assert caught.value.kind is FaultKind.MALFORMED
     assert caught.value.detail == "alreadyReplaced: replaced before"
     assert caught.value.problem_type == "alreadyReplaced"
@@ -217,7 +217,9 @@ def test_conflict_keeps_the_words_of_the_ca(timed_network: Network, clock: Clock
         "http://[::1",
     ],
 )
-def test_url_at_another_origin_is_not_asked(timed_network: Network, clock: Clock, url: str) -> None:
+async def test_url_at_another_origin_is_not_asked(
+    timed_network: Network, clock: Clock, url: str
+) -> None:
     with scripted_ca([]) as ca:
         ca.steps += [directory(ca)]
         caller = new_caller(timed_network, ca, clock)
@@ -226,12 +228,14 @@ def test_url_at_another_origin_is_not_asked(timed_network: Network, clock: Clock
             lambda: caller.call(Operation.READ_ORDER, url, READ, SIGNER),
         ):
             with pytest.raises(AuthorityFault, match=r"acme\.origins") as caught:
-                ask()
+                await ask()
             assert caught.value.kind is FaultKind.SERVER_ERROR
         assert [seen.path for seen in ca.seen] == ["/dir"]
 
 
-def test_url_at_an_origin_that_is_listed_is_asked(timed_network: Network, clock: Clock) -> None:
+async def test_url_at_an_origin_that_is_listed_is_asked(
+    timed_network: Network, clock: Clock
+) -> None:
     with scripted_ca([]) as files, scripted_ca([]) as ca:
         files.steps += [answer(200, b"{}")]
         caller = Caller(
@@ -242,4 +246,4 @@ def test_url_at_an_origin_that_is_listed_is_asked(timed_network: Network, clock:
             now_utc=lambda: NOW,
             monotonic=clock,
         )
-        assert caller.get(Operation.RENEWAL_INFO, f"{files.url}/renewal").is_success
+        assert (await caller.get(Operation.RENEWAL_INFO, f"{files.url}/renewal")).is_success

@@ -3,11 +3,12 @@
 The server is scripted: no real CA sends most of these shapes.
 """
 
+import asyncio
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 import pytest
@@ -75,15 +76,15 @@ def serving(*answers: Sequence[bytes]) -> Iterator[Server]:
 
 
 @pytest.fixture
-def connections() -> Iterator[Connections]:
+async def connections() -> AsyncIterator[Connections]:
     made = Connections(_tls_context(None), most=2, monotonic=time.monotonic)
     yield made
     made.close()
 
 
-def asked(connections: Connections, server: Server, method: str = "GET") -> Reply:
+async def asked(connections: Connections, server: Server, method: str = "GET") -> Reply:
     request = Request(method, server.url, {}, None)
-    return connections.exchange(request, time.monotonic() + 30)
+    return await connections.exchange(request, time.monotonic() + 30)
 
 
 def in_bytes(answer: bytes) -> list[bytes]:
@@ -111,21 +112,21 @@ KEPT = {
 
 @pytest.mark.parametrize(("answer", "body"), KEPT.values(), ids=KEPT)
 @pytest.mark.parametrize("is_dripping", [False, True])
-def test_answer_is_read_whole_and_its_connection_used_again(
+async def test_answer_is_read_whole_and_its_connection_used_again(
     connections: Connections, answer: bytes, body: bytes, *, is_dripping: bool
 ) -> None:
     with serving(in_bytes(answer) if is_dripping else [answer], [OK]) as server:
-        reply = asked(connections, server)
-        assert asked(connections, server).body == b"ok"
+        reply = await asked(connections, server)
+        assert (await asked(connections, server)).body == b"ok"
     assert reply.body == body
     assert reply.headers.get("x-one", "1") == "1"
     assert server.connections == 1
 
 
-def test_head_has_no_body_whatever_its_headers_say(connections: Connections) -> None:
+async def test_head_has_no_body_whatever_its_headers_say(connections: Connections) -> None:
     with serving([b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nA: b\r\n\r\n"], [OK]) as server:
-        reply = asked(connections, server, "HEAD")
-        assert asked(connections, server).body == b"ok"
+        reply = await asked(connections, server, "HEAD")
+        assert (await asked(connections, server)).body == b"ok"
     assert (reply.body, reply.headers["a"]) == (b"", "b")
     assert server.connections == 1
 
@@ -139,18 +140,22 @@ CLOSED = {
 
 
 @pytest.mark.parametrize("pieces", CLOSED.values(), ids=CLOSED)
-def test_connection_is_not_used_again_when(connections: Connections, pieces: list[bytes]) -> None:
+async def test_connection_is_not_used_again_when(
+    connections: Connections, pieces: list[bytes]
+) -> None:
     with serving([*pieces, b""], [OK]) as server:
-        assert asked(connections, server).body == b"ok"
-        assert asked(connections, server).body == b"ok"
+        assert (await asked(connections, server)).body == b"ok"
+        assert (await asked(connections, server)).body == b"ok"
     assert server.connections == 2
 
 
-def test_connection_that_was_closed_when_idle_is_not_used_again(connections: Connections) -> None:
+async def test_connection_that_was_closed_when_idle_is_not_used_again(
+    connections: Connections,
+) -> None:
     with serving([OK, b""], [OK]) as server:
-        asked(connections, server)
+        await asked(connections, server)
         wait_until(lambda: server.is_closed, "it is closed")
-        assert asked(connections, server).body == b"ok"
+        assert (await asked(connections, server)).body == b"ok"
     assert server.connections == 2
 
 
@@ -170,23 +175,25 @@ CUTS = {
 
 
 @pytest.mark.parametrize("pieces", CUTS.values(), ids=CUTS)
-def test_answer_is_cut_off_when_there_came(connections: Connections, pieces: list[bytes]) -> None:
+async def test_answer_is_cut_off_when_there_came(
+    connections: Connections, pieces: list[bytes]
+) -> None:
     with serving(pieces) as server, pytest.raises(Cut):
-        asked(connections, server)
+        await asked(connections, server)
 
 
-def test_head_that_does_not_end_is_too_long(connections: Connections) -> None:
+async def test_head_that_does_not_end_is_too_long(connections: Connections) -> None:
     endless = b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * (MAX_HEAD_BYTES // 6 + 1)
     with serving([endless, b""]) as server, pytest.raises(TooLong):
-        asked(connections, server)
+        await asked(connections, server)
 
 
-def test_request_has_one_line_of_each_kind_whatever_the_url_holds(
+async def test_request_has_one_line_of_each_kind_whatever_the_url_holds(
     connections: Connections,
 ) -> None:
     with serving([OK]) as server:
         url = f"{server.url.replace('http://', 'http://user:word@')}/ä b%20?c=\u00a0d e#part"
-        connections.exchange(Request("POST", url, {"A": "b"}, b"{}"), time.monotonic() + 30)
+        await connections.exchange(Request("POST", url, {"A": "b"}, b"{}"), time.monotonic() + 30)
     assert server.heads == [
         b"POST /path/%C3%A4%20b%20?c=%C2%A0d%20e HTTP/1.1\r\n"
         + f"Host: {server.place}\r\nA: b\r\nContent-Length: 2\r\n\r\n{{}}".encode()
@@ -194,6 +201,96 @@ def test_request_has_one_line_of_each_kind_whatever_the_url_holds(
 
 
 @pytest.mark.parametrize("url", ["http://[::1", "http://a:99999/", f"http://{'a' * 64}.test/"])
-def test_url_that_names_no_server_is_not_asked(connections: Connections, url: str) -> None:
+async def test_url_that_names_no_server_is_not_asked(connections: Connections, url: str) -> None:
     with pytest.raises(NoAnswer):
-        connections.exchange(Request("GET", url, {}), time.monotonic() + 30)
+        await connections.exchange(Request("GET", url, {}), time.monotonic() + 30)
+
+
+@asynccontextmanager
+async def unanswered(
+    connections: Connections, *, may_be_left: bool = False
+) -> AsyncIterator[tuple[asyncio.Task[Reply], asyncio.StreamWriter]]:
+    """A request that has come to a server, which has not answered yet."""
+    came: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        came.put_nowait(writer)
+
+    server = await asyncio.start_server(take, LOOPBACK, 0)
+    url = "http://{}:{}/".format(*server.sockets[0].getsockname())
+    exchange = connections.exchange(
+        Request("GET", url, {}), time.monotonic() + 30, may_be_left=may_be_left
+    )
+    asking = asyncio.create_task(exchange)
+    writer = await came.get()
+    yield asking, writer
+    writer.close()
+    server.close()
+
+
+async def cancelled(task: asyncio.Task[Reply], times: int = 1) -> None:
+    """Cancel a task, and give it every opportunity to end."""
+    for _ in range(times):
+        task.cancel()
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_cancelled_caller_gets_the_answer_to_what_was_sent(connections: Connections) -> None:
+    async with unanswered(connections) as (asking, writer):
+        await cancelled(asking, times=3)
+        assert not asking.done()
+        writer.write(OK)
+        assert (await asking).body == b"ok"
+    assert asking.cancelling() == 3
+
+
+async def test_time_limit_of_a_caller_does_not_throw_an_answer_away(
+    connections: Connections,
+) -> None:
+    async with unanswered(connections) as (asking, writer):
+
+        async def bounded() -> Reply:
+            async with asyncio.timeout(0.01):
+                return await asking
+
+        waiting = asyncio.create_task(bounded())
+        await asyncio.wait({waiting}, timeout=0.1)
+        assert not asking.done()
+        writer.write(OK)
+        assert (await waiting).body == b"ok"
+
+
+async def test_cancelled_caller_is_told_that_there_is_no_answer(connections: Connections) -> None:
+    async with unanswered(connections) as (asking, writer):
+        await cancelled(asking)
+        writer.close()
+        with pytest.raises(Cut):
+            await asking
+
+
+async def test_answer_that_may_be_left_is_left_at_once(connections: Connections) -> None:
+    async with unanswered(connections, may_be_left=True) as (asking, _):
+        await cancelled(asking)
+        assert asking.cancelled()
+
+
+async def test_nobody_who_was_cancelled_waits_any_longer_once_all_is_closed(
+    connections: Connections,
+) -> None:
+    async with unanswered(connections) as (asking, _):
+        await cancelled(asking)
+        assert not asking.done()
+        connections.close()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+
+async def test_caller_that_was_not_cancelled_gets_its_answer_though_all_is_closed(
+    connections: Connections,
+) -> None:
+    async with unanswered(connections) as (asking, writer):
+        connections.close()
+        writer.write(OK)
+        assert (await asking).body == b"ok"

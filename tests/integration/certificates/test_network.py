@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from itertools import count
 
@@ -40,7 +40,7 @@ READ, WRITE = b"", b'{"identifiers":[]}'
 
 
 @pytest.fixture
-def network() -> Iterator[Network]:
+async def network() -> AsyncIterator[Network]:
     network = new_network(time.monotonic)
     yield network
     network.close()
@@ -54,8 +54,8 @@ def soon() -> float:
     return time.monotonic() + 30
 
 
-def post(network: Network, ca: ScriptedCa, payload: bytes) -> Reply:
-    return network.post(Post(f"{ca.url}/object", payload, SIGNER, f"{ca.url}/nonce"), soon())
+async def post(network: Network, ca: ScriptedCa, payload: bytes) -> Reply:
+    return await network.post(Post(f"{ca.url}/object", payload, SIGNER, f"{ca.url}/nonce"), soon())
 
 
 def nonces(seen: list[Seen]) -> list[str]:
@@ -64,9 +64,9 @@ def nonces(seen: list[Seen]) -> list[str]:
     return [json.loads(base64.urlsafe_b64decode(f"{one}=="))["nonce"] for one in protected]
 
 
-def test_request_says_who_asks_and_what_it_takes(network: Network) -> None:
+async def test_request_says_who_asks_and_what_it_takes(network: Network) -> None:
     with scripted_ca([NEW_NONCE, answer(200, b"{}")]) as ca:
-        assert post(network, ca, WRITE).body == b"{}"
+        assert (await post(network, ca, WRITE)).body == b"{}"
     assert [(one.method, one.path) for one in ca.seen] == [("HEAD", "/nonce"), ("POST", "/object")]
     headers = ca.seen[1].headers
     assert headers["user-agent"] == "gateway-tests/1"
@@ -75,71 +75,75 @@ def test_request_says_who_asks_and_what_it_takes(network: Network) -> None:
     assert headers["accept-encoding"] == "identity"
 
 
-def test_nonce_of_one_answer_serves_for_the_next_request(network: Network) -> None:
+async def test_nonce_of_one_answer_serves_for_the_next_request(network: Network) -> None:
     steps = [NEW_NONCE, answer(200, b"{}", nonce="bm9uY2Ux"), answer(200, b"{}")]
     with scripted_ca(steps) as ca:
-        post(network, ca, WRITE)
-        post(network, ca, WRITE)
+        await post(network, ca, WRITE)
+        await post(network, ca, WRITE)
     assert nonces(ca.seen) == ["bm9uY2U0", "bm9uY2Ux"]
 
 
-def test_rejected_nonce_is_replaced_by_the_one_in_the_error(network: Network) -> None:
+async def test_rejected_nonce_is_replaced_by_the_one_in_the_error(network: Network) -> None:
     steps = [NEW_NONCE, bad_nonce("AAAA"), bad_nonce("BBBB"), answer(201, b"{}")]
     with scripted_ca(steps) as ca:
-        assert post(network, ca, WRITE).status == 201
+        assert (await post(network, ca, WRITE)).status == 201
     assert nonces(ca.seen) == ["bm9uY2U0", "AAAA", "BBBB"]
 
 
-def test_rejected_nonce_is_replaced_by_a_new_one_when_the_error_has_none(network: Network) -> None:
+async def test_rejected_nonce_is_replaced_by_a_new_one_when_the_error_has_none(
+    network: Network,
+) -> None:
     steps = [NEW_NONCE, bad_nonce(None), answer(204, nonce="CCCC"), answer(200, b"{}")]
     with scripted_ca(steps) as ca:
-        post(network, ca, WRITE)
+        await post(network, ca, WRITE)
     assert nonces(ca.seen) == ["bm9uY2U0", "CCCC"]
 
 
-def test_request_is_made_fifty_one_times_at_most(network: Network) -> None:
+async def test_request_is_made_fifty_one_times_at_most(network: Network) -> None:
     steps = [NEW_NONCE, *[bad_nonce("AAAA")] * (MAX_NONCE_RETRIES + 1)]
     with scripted_ca(steps) as ca:
-        assert post(network, ca, WRITE).status == 400
+        assert (await post(network, ca, WRITE)).status == 400
     assert len(nonces(ca.seen)) == 51
 
 
-def test_request_succeeds_the_fifty_first_time(network: Network) -> None:
+async def test_request_succeeds_the_fifty_first_time(network: Network) -> None:
     steps = [NEW_NONCE, *[bad_nonce("AAAA")] * MAX_NONCE_RETRIES, answer(200, b"{}")]
     with scripted_ca(steps) as ca:
-        assert post(network, ca, WRITE).status == 200
+        assert (await post(network, ca, WRITE)).status == 200
 
 
 @pytest.mark.parametrize("nonce", ["AB", "A", "no nonce", "AAA=", "ÄÄÄÄ"])
-def test_nonce_that_is_not_canonical_base64url_is_not_used(network: Network, nonce: str) -> None:
+async def test_nonce_that_is_not_canonical_base64url_is_not_used(
+    network: Network, nonce: str
+) -> None:
     odd = answer(200, b"{}").replace(b"\r\n", f"\r\nReplay-Nonce: {nonce}\r\n".encode(), 1)
     with scripted_ca([NEW_NONCE, odd, NEW_NONCE, answer(200, b"{}")]) as ca:
-        post(network, ca, WRITE)
-        post(network, ca, WRITE)
+        await post(network, ca, WRITE)
+        await post(network, ca, WRITE)
     assert nonces(ca.seen) == ["bm9uY2U0", "bm9uY2U0"]
 
 
 @pytest.mark.parametrize("payload", [READ, WRITE])
-def test_request_is_sent_again_unchanged_when_the_idle_connection_was_closed(
+async def test_request_is_sent_again_unchanged_when_the_idle_connection_was_closed(
     network: Network, payload: bytes
 ) -> None:
     with scripted_ca([NEW_NONCE, CUT, answer(200, b"{}")]) as ca:
-        assert post(network, ca, payload).status == 200
+        assert (await post(network, ca, payload)).status == 200
     assert ca.seen[1].body == ca.seen[2].body
 
 
-def test_read_is_made_anew_when_its_answer_was_lost(network: Network) -> None:
+async def test_read_is_made_anew_when_its_answer_was_lost(network: Network) -> None:
     steps = [NEW_NONCE, CUT, bad_nonce("AAAA"), answer(200, b"{}")]
     with scripted_ca(steps) as ca:
-        assert post(network, ca, READ).status == 200
+        assert (await post(network, ca, READ)).status == 200
 
 
-def test_write_is_not_made_twice_when_its_answer_was_lost(network: Network) -> None:
+async def test_write_is_not_made_twice_when_its_answer_was_lost(network: Network) -> None:
     with (
         scripted_ca([NEW_NONCE, CUT, bad_nonce("AAAA")]) as ca,
         pytest.raises(AuthorityFault) as caught,
     ):
-        post(network, ca, WRITE)
+        await post(network, ca, WRITE)
     assert caught.value.kind is FaultKind.UNREACHABLE
     assert "may have done" in caught.value.detail
     assert ca.seen[1].body == ca.seen[2].body
@@ -157,30 +161,34 @@ NO_ANSWER = {
 
 
 @pytest.mark.parametrize("step", NO_ANSWER.values(), ids=NO_ANSWER)
-def test_ca_is_unreachable_when_its_answer_is_not_complete(network: Network, step: bytes) -> None:
+async def test_ca_is_unreachable_when_its_answer_is_not_complete(
+    network: Network, step: bytes
+) -> None:
     with scripted_ca([step, step]) as ca, pytest.raises(AuthorityFault) as caught:
-        network.get(ca.url, soon())
+        await network.get(ca.url, soon())
     assert caught.value.kind is FaultKind.UNREACHABLE
     assert caught.value.detail == "the CA cut the connection off before its answer was complete"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_ca_is_unreachable_when_it_does_not_answer_in_time(network: Network, scheme: str) -> None:
+async def test_ca_is_unreachable_when_it_does_not_answer_in_time(
+    network: Network, scheme: str
+) -> None:
     # The kernel takes the connection; nobody answers.
     with socket.create_server((LOOPBACK, 0)) as listener:
         url = f"{scheme}://{LOOPBACK}:{listener.getsockname()[1]}/dir"
         with pytest.raises(AuthorityFault) as caught:
-            network.get(url, time.monotonic() + 0.05)
+            await network.get(url, time.monotonic() + 0.05)
     assert caught.value.kind is FaultKind.UNREACHABLE
     assert caught.value.detail.endswith("in time")
 
 
-def test_ca_is_unreachable_when_it_does_not_speak_tls(network: Network) -> None:
+async def test_ca_is_unreachable_when_it_does_not_speak_tls(network: Network) -> None:
     with socket.create_server((LOOPBACK, 0)) as listener:
         greeter = threading.Thread(target=greet, args=[listener])
         greeter.start()
         with pytest.raises(AuthorityFault) as caught:
-            network.get(f"https://{LOOPBACK}:{listener.getsockname()[1]}/dir", soon())
+            await network.get(f"https://{LOOPBACK}:{listener.getsockname()[1]}/dir", soon())
         greeter.join()
     assert caught.value.kind is FaultKind.UNREACHABLE
     assert caught.value.detail.startswith("no TLS connection to the CA")
@@ -194,66 +202,68 @@ def greet(listener: socket.socket) -> None:
         connection.recv(65536)
 
 
-def test_ca_is_unreachable_when_its_answer_does_not_end() -> None:
+async def test_ca_is_unreachable_when_its_answer_does_not_end() -> None:
     ticks = count()
     network = new_network(lambda: float(next(ticks)))
     endless = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * MAX_BODY_BYTES
     with scripted_ca([endless]) as ca, pytest.raises(AuthorityFault) as caught:
-        network.get(ca.url, 4.0)
+        await network.get(ca.url, 4.0)
     network.close()
     assert caught.value.kind is FaultKind.UNREACHABLE
     assert caught.value.detail == "the CA took too long to answer"
 
 
-def test_ca_is_unreachable_when_the_time_is_over_before_it_is_asked(network: Network) -> None:
+async def test_ca_is_unreachable_when_the_time_is_over_before_it_is_asked(network: Network) -> None:
     with scripted_ca([]) as ca, pytest.raises(AuthorityFault) as caught:
-        network.get(ca.url, time.monotonic() - 1)
+        await network.get(ca.url, time.monotonic() - 1)
     assert caught.value.kind is FaultKind.UNREACHABLE
 
 
-def test_answer_is_refused_when_it_is_too_long(network: Network) -> None:
+async def test_answer_is_refused_when_it_is_too_long(network: Network) -> None:
     with scripted_ca([answer(200, b"x" * (MAX_BODY_BYTES + 1))]) as ca:
         with pytest.raises(AuthorityFault) as caught:
-            network.get(ca.url, soon())
+            await network.get(ca.url, soon())
         network.close()
     assert caught.value.kind is FaultKind.SERVER_ERROR
 
 
-def test_answer_may_have_the_greatest_length(network: Network) -> None:
+async def test_answer_may_have_the_greatest_length(network: Network) -> None:
     with scripted_ca([answer(200, b"x" * MAX_BODY_BYTES)]) as ca:
-        assert len(network.get(ca.url, soon()).body) == MAX_BODY_BYTES
+        assert len((await network.get(ca.url, soon())).body) == MAX_BODY_BYTES
 
 
-def test_repeated_header_is_kept_whole(network: Network) -> None:
+async def test_repeated_header_is_kept_whole(network: Network) -> None:
     step = answer(200, link="<a>").replace(b"link: <a>", b"Link: <a>\r\nLINK: <b>")
     with scripted_ca([step]) as ca:
-        assert network.get(ca.url, soon()).headers["link"] == "<a>, <b>"
+        assert (await network.get(ca.url, soon())).headers["link"] == "<a>, <b>"
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirect_is_not_followed(network: Network, status: int) -> None:
+async def test_redirect_is_not_followed(network: Network, status: int) -> None:
     with scripted_ca([answer(status, location="/elsewhere")]) as ca:
-        assert network.get(ca.url, soon()).status == status
+        assert (await network.get(ca.url, soon())).status == status
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_request_is_not_repeated_when_the_ca_says_later(network: Network, status: int) -> None:
+async def test_request_is_not_repeated_when_the_ca_says_later(
+    network: Network, status: int
+) -> None:
     with scripted_ca([answer(status, retry_after="0")]) as ca:
-        assert network.get(ca.url, soon()).status == status
+        assert (await network.get(ca.url, soon())).status == status
 
 
-def test_environment_has_no_say(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_environment_has_no_say(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
         monkeypatch.setenv(name.upper(), "http://127.0.0.1:1")
     with scripted_ca([answer(200, b"{}")]) as ca:
-        assert network.get(ca.url, soon()).status == 200
+        assert (await network.get(ca.url, soon())).status == 200
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/", "http://"])
-def test_url_of_another_kind_is_not_asked(network: Network, url: str) -> None:
+async def test_url_of_another_kind_is_not_asked(network: Network, url: str) -> None:
     with pytest.raises(AuthorityFault) as caught:
-        network.get(url, soon())
+        await network.get(url, soon())
     assert caught.value.kind is FaultKind.UNREACHABLE
 
 
@@ -266,18 +276,18 @@ def lapse() -> None:
 
 
 @pytest.mark.parametrize("known_nonces", [0, 1])
-def test_nothing_is_sent_when_the_lease_is_over(network: Network, known_nonces: int) -> None:
+async def test_nothing_is_sent_when_the_lease_is_over(network: Network, known_nonces: int) -> None:
     steps = [NEW_NONCE, answer(200, b"{}", nonce="AAAA")] * known_nonces
     with scripted_ca(steps) as ca:
         for _ in range(known_nonces):
-            post(network, ca, WRITE)
+            await post(network, ca, WRITE)
         before = len(ca.seen)
         with guarded_by(lapse), pytest.raises(Lapsed):
-            post(network, ca, WRITE)
+            await post(network, ca, WRITE)
         assert len(ca.seen) == before
 
 
-def test_request_is_not_sent_again_when_the_lease_ran_out_meanwhile(network: Network) -> None:
+async def test_request_is_not_sent_again_when_the_lease_ran_out_meanwhile(network: Network) -> None:
     calls: list[None] = []
 
     def lapse_at_the_third() -> None:
@@ -287,11 +297,11 @@ def test_request_is_not_sent_again_when_the_lease_ran_out_meanwhile(network: Net
 
     with scripted_ca([NEW_NONCE, bad_nonce("AAAA")]) as ca:
         with guarded_by(lapse_at_the_third), pytest.raises(Lapsed):
-            post(network, ca, WRITE)
+            await post(network, ca, WRITE)
         assert len(nonces(ca.seen)) == 1
 
 
-async def test_lease_is_looked_at_in_the_threads_of_an_authority() -> None:
+async def test_lease_is_looked_at_by_an_authority() -> None:
     with scripted_ca([]) as ca:
         authority = Authority(scripted_settings(ca), MemoryAccountStore())
         with guarded_by(lapse), pytest.raises(Lapsed):
