@@ -61,6 +61,11 @@ class KeyType(StrEnum):
     RSA_3072 = "rsa-3072"
     RSA_4096 = "rsa-4096"
 
+    @property
+    def takes_long(self) -> bool:
+        """Whether to make one takes up to seconds, which no event loop has."""
+        return self.value.startswith("rsa")
+
 
 class CertificateWrong(Exception):
     """The CA's certificate is not the one that was asked for; `reason` is one sentence."""
@@ -109,6 +114,12 @@ def csr_for(private_key_pem: bytes, hostname: str) -> bytes:
     # Critical, as RFC 5280 4.2.1.6 wants it beside an empty subject.
     builder = builder.add_extension(names, critical=True)
     return builder.sign(_load_key(private_key_pem), SHA256()).public_bytes(Encoding.DER)
+
+
+def key_and_csr(key_type: KeyType, hostname: str) -> tuple[bytes, bytes]:
+    """Make a private key (PKCS#8 PEM) and its certificate request (DER) for exactly `hostname`."""
+    private_key_pem = new_private_key(key_type)
+    return private_key_pem, csr_for(private_key_pem, hostname)
 
 
 def check_certificate(

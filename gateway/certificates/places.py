@@ -1,9 +1,9 @@
 """Where challenges go, remembered from before the order until after it.
 
-A challenge's place is found twice: before an order is spent on it, and after the order, since that
-may have taken long. Where it has taken no time to speak of, what was found serves both: one of five
-exchanges with DNS servers less for an issuance. Whether the name has become an alias meanwhile, the
-record's own update asks. Bounded; called by `steps`.
+A challenge's place is looked at three times: before an order is spent on it, after the order, since
+that may have taken long, and before its record is added. Where no time to speak of has passed, what
+was found serves all three: two of six exchanges with DNS servers less for an issuance. Whether the
+name has become an alias meanwhile, the record's own update asks. Bounded; called by `steps`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,13 @@ class Places:
         if len(self._found) > MAX_KEPT:
             del self._found[next(iter(self._found))]
 
-    def take(self, hostname: Hostname, now: float) -> ChallengeTarget | None:
-        """The place that was found lately, once; else None."""
-        found = self._found.pop(hostname, None)
+    def at(self, hostname: Hostname, now: float) -> ChallengeTarget | None:
+        """The place that was found lately; else None."""
+        found = self._found.get(hostname)
         return None if found is None or now > found[0] + KEPT_SECONDS else found[1]
+
+    def take(self, hostname: Hostname, now: float) -> ChallengeTarget | None:
+        """The same, once."""
+        place = self.at(hostname, now)
+        self._found.pop(hostname, None)
+        return place

@@ -21,8 +21,7 @@ from gateway.certificates.events import Command
 from gateway.certificates.keys import (
     CertificateWrong,
     check_certificate,
-    csr_for,
-    new_private_key,
+    key_and_csr,
 )
 from gateway.certificates.leases import LeaseOver
 from gateway.certificates.ledger import Granted, Held, HeldBy
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
     from gateway.certificates.authorities import Authorities, Listed
     from gateway.certificates.authority import Authority
-    from gateway.certificates.keys import KeyType
     from gateway.certificates.ledger import Ledger
     from gateway.certificates.sealing import Keyring
     from gateway.contract.names import Hostname
@@ -229,8 +227,10 @@ class Steps:
         self, hostname: Hostname, holder: Holder, issuance: Issuance
     ) -> events.Event:
         key_type = self._authorities.at(issuance.directory_url).key_type
-        # RSA takes up to seconds: never in the event loop's own thread.
-        private_key_pem, csr = await asyncio.to_thread(_new_key_and_csr, key_type, hostname)
+        if key_type.takes_long:
+            private_key_pem, csr = await asyncio.to_thread(key_and_csr, key_type, hostname)
+        else:  # in 0.1 ms
+            private_key_pem, csr = key_and_csr(key_type, hostname)
         sealed = self._keyring.seal(
             private_key_pem, purpose=KEY_PURPOSE, bound_to=key_binding(holder, hostname)
         )
@@ -267,15 +267,19 @@ class Steps:
         return events.AuthorizationSeen(authorization)
 
     async def _locate_challenge(self, hostname: Hostname, _: Holder, __: Issuance) -> events.Event:
-        target = self._places.take(hostname, _now())
+        target = self._places.at(hostname, _now())
         if target is None:
             target = await self._challenges.locate(hostname, _deadline())
+            self._places.keep(hostname, target, _now())
         return events.ChallengeLocated(target.zone.name, target.name)
 
-    async def _publish_challenge(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:
-        value = _known(issuance.challenge_value)
+    async def _publish_challenge(
+        self, hostname: Hostname, _: Holder, issuance: Issuance
+    ) -> events.Event:
+        value, target = _known(issuance.challenge_value), self._target(issuance)
+        found = self._places.take(hostname, _now())
         leases.check()
-        await self._challenges.publish(self._target(issuance), value, _deadline())
+        await self._challenges.publish(found if found == target else target, value, _deadline())
         return events.ChallengePublished()
 
     async def _check_propagation(self, _: Hostname, __: Holder, issuance: Issuance) -> events.Event:
@@ -310,9 +314,8 @@ class Steps:
             return events.CertificateRejected(f"its private key is lost: {broken}")
         now_ms = self._now_ms()
         now_utc = datetime.fromtimestamp(now_ms / 1000, UTC)
-        checked = await asyncio.to_thread(
-            check_certificate, chain_pem, private_key_pem, hostname, now_utc
-        )
+        # In the event loop: a millisecond, less than handing it to a thread and back takes.
+        checked = check_certificate(chain_pem, private_key_pem, hostname, now_utc)
         times = renewal.renewal_times(
             checked.not_before_ms, checked.not_after_ms, listed.renewal_share, self._jitter()
         )
@@ -357,11 +360,6 @@ def _require(hostname: Hostname, named: Sequence[str], what: str) -> None:
     if tuple(named) != (hostname,):
         _log.warning("answer for another name", hostname=hostname, what=what, named=named)
         raise AuthorityFault(FaultKind.GONE, f"the authority's {what} is for another name")
-
-
-def _new_key_and_csr(key_type: KeyType, hostname: Hostname) -> tuple[bytes, bytes]:
-    private_key_pem = new_private_key(key_type)
-    return private_key_pem, csr_for(private_key_pem, hostname)
 
 
 def _held_back(

@@ -47,6 +47,10 @@ STORE_RETRY_SECONDS: Final = 1.0
 BROKEN_PAUSE_MS: Final = 60_000
 
 POLL_SECONDS: Final = 0.5
+FULL_POLL_SECONDS: Final = 2.0
+"""The same while all places are taken, so that nothing that is seen could be begun. A poll asks for
+256 queues: two a second are 1 ms of 14 for each issuance, 40 of which are made meanwhile."""
+
 LONGEST_TIMER_SECONDS: Final = 10.0
 """A rest up to this long ends by a timer, longer ones by a poll."""
 
@@ -116,8 +120,9 @@ class Worker:
         """
         while not self._stop.is_set():
             await self._poll()
+            is_full = self._turnstile.is_full
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(POLL_SECONDS):
+                async with asyncio.timeout(FULL_POLL_SECONDS if is_full else POLL_SECONDS):
                     await self._stop.wait()
         under_way = self._turnstile.tasks
         if under_way:

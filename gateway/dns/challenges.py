@@ -14,7 +14,7 @@ by `certificates`, and by `holdings` for what can be told beforehand.
 """
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import dns.name
 from dns.rcode import Rcode
@@ -27,11 +27,12 @@ from gateway.dns.errors import (
     ServerRefused,
 )
 from gateway.dns.exchange import Exchange, Over
+from gateway.dns.joining import Joined, send_joined
 from gateway.dns.names import CHALLENGE_LABEL, to_name, to_text, upwards
 from gateway.dns.observe import Observation, observe
 from gateway.dns.outcome import OutcomeKind
 from gateway.dns.plan import Plan
-from gateway.dns.primaries import at_a_primary
+from gateway.dns.primaries import at_a_primary, in_turn
 from gateway.dns.records import CNAME, TXT, Rdata, RRset, target_of, txt_rdata
 from gateway.dns.settle import settle
 from gateway.dns.update import (
@@ -61,10 +62,14 @@ _PREFIX = f"{CHALLENGE_LABEL}."
 
 @dataclass(frozen=True, slots=True)
 class ChallengeTarget:
-    """Where a challenge record is added: a name (no trailing dot) in a zone; both can be stored."""
+    """Where a challenge record is added: a name (no trailing dot) in a zone; both can be stored.
+
+    `seen` is what the name was when it was located.
+    """
 
     zone: Zone
     name: str
+    seen: Observation | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +111,16 @@ class Challenges:
             if zone is None:
                 raise ChallengeUnavailable(f"No configured zone holds {to_text(name)}{_via(path)}.")
             try:
-                alias = await self._alias(zone, name, hostname, deadline)
+                found = await self._alias(zone, name, hostname, deadline)
             except ChallengeUnavailable:
                 raise
             except DnsFault as fault:
                 raise _unusable(hostname, path, fault) from fault
-            if alias is None:
-                return ChallengeTarget(zone, to_text(name))
-            path.append(alias)
-            if alias in path[:-1]:
-                loop = " → ".join(to_text(each) for each in path[path.index(alias) :])
+            if isinstance(found, Observation):
+                return ChallengeTarget(zone, to_text(name), found)
+            path.append(found)
+            if found in path[:-1]:
+                loop = " → ".join(to_text(each) for each in path[path.index(found) :])
                 raise ChallengeUnavailable(
                     f"{to_text(path[0])} leads into a loop of aliases: {loop}."
                 )
@@ -149,9 +154,16 @@ class Challenges:
     async def publish(self, target: ChallengeTarget, value: str, deadline: float) -> None:
         """Add one value, unless it is there. May be repeated.
 
+        Where nothing was at the name when it was located, it is not read again at first: the update
+        itself asks whether that is still so. An exchange less of an issuance's five.
+
         Raises: DnsFault; after OutcomeUnknown the value may be there.
         """
         name, rdata = to_name(target.name), txt_rdata(value)
+        if target.seen is not None and not target.seen.rrsets:
+            plan = decide_challenge(target.seen, rdata, None)
+            if await self._is_done(target.zone, name, plan, deadline):
+                return
 
         def decide(observed: Observation, refusal: Rcode | None) -> Plan:
             return decide_challenge(observed, rdata, refusal)
@@ -191,19 +203,38 @@ class Challenges:
             if observed.may_lag or (texts is not None and rdata in texts.rdatas):
                 raise
 
+    async def _is_done(self, zone: Zone, name: dns.name.Name, plan: Plan, deadline: float) -> bool:
+        """Send a plan's update, once; whether it is known to have been carried out."""
+        at = in_turn(self._exchange, zone)
+        if len(at) > 1:
+            return False  # the next one may have to be asked
+        update = Joined(
+            name=name,
+            deadline=deadline,
+            prerequisites=plan.prerequisites,
+            changes=plan.changes,
+        )
+        try:
+            return await send_joined(self._exchange, at[0], update) == Rcode.NOERROR
+        except DnsFault:
+            return False  # whatever it is, whoever reads the zone next says it better
+
     async def _alias(
         self, zone: Zone, name: dns.name.Name, hostname: str, deadline: float
-    ) -> dns.name.Name | None:
-        """The target of a CNAME that really is at the name; None: the record may be added here."""
+    ) -> dns.name.Name | Observation:
+        """The target of a CNAME that really is at the name, or what was seen of the name.
 
-        def ask(at: Zone) -> Awaitable[dns.name.Name | None]:
+        The latter where the record may be added.
+        """
+
+        def ask(at: Zone) -> Awaitable[dns.name.Name | Observation]:
             return self._alias_at(at, name, hostname, deadline)
 
         return await at_a_primary(self._exchange, zone, ask)
 
     async def _alias_at(
         self, zone: Zone, name: dns.name.Name, hostname: str, deadline: float
-    ) -> dns.name.Name | None:
+    ) -> dns.name.Name | Observation:
         observed = await observe(self._exchange, zone, name, deadline=deadline)
         cname = observed.rrset(CNAME)
         if cname is not None and await self._is_real(zone, name, cname, deadline):
@@ -212,7 +243,7 @@ class Challenges:
             interruption = await self._interruption(zone, observed, deadline)
             if interruption is not None:
                 raise _interrupting(zone, name, hostname, interruption)
-        return None
+        return observed
 
     async def _is_real(
         self, zone: Zone, name: dns.name.Name, cname: RRset, deadline: float

@@ -14,12 +14,14 @@ Called by `network`.
 
 import asyncio
 import os
+import re
 import select
 import socket
 import ssl
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
@@ -36,6 +38,8 @@ _PORTS: Final = {"https": 443, "http": 80}
 _FIRST_FINAL_STATUS: Final = 200
 # All that a URL may hold as it is (RFC 3986, 2), and what is encoded already.
 _LEFT_AS_IT_IS: Final = "!#$%&'()*+,/:;=?@[]~"
+# All of it but the mark of a fragment, which is not sent: as a CA's URLs are.
+_PLAIN_URL: Final = re.compile(r"[A-Za-z0-9_.!$%&'()*+,/:;=?@\[\]~-]*")
 
 
 class NoAnswer(Exception):
@@ -209,10 +213,7 @@ class _Connection(asyncio.Protocol):
         return self._answered
 
     def close(self) -> None:
-        """End it at once; nobody waits for an answer any more.
-
-        Without TLS's own farewell, which waits for the CA's: nothing that was sent is left open.
-        """
+        """End it at once, without TLS's own farewell; nobody waits for an answer any more."""
         self._end()
         self._transport.abort()
 
@@ -355,21 +356,37 @@ class _Answer:
 
 def _read_url(request: Request) -> tuple[Place, bytes]:
     """Where a request goes, and all of it but its body. Raises NoAnswer for what is no HTTP."""
+    url = request.url
+    end = url.find("/", url.find("//") + 2)
+    if end > 0 and _PLAIN_URL.fullmatch(url):
+        place, target = _place_of(url[:end]), url[end:]
+    else:
+        place, target = _place_of(url), _target_of(url)
+    lines = [f"{request.method} {target} HTTP/1.1", f"Host: {place.authority}"]
+    lines += [f"{name}: {value}" for name, value in request.headers.items()]
+    if request.body is not None:
+        lines.append(f"Content-Length: {len(request.body)}")
+    return place, "\r\n".join((*lines, "", "")).encode("latin-1")
+
+
+@lru_cache(maxsize=64)
+def _place_of(url: str) -> Place:
+    """Where a URL leads, with its path or without. Raises NoAnswer."""
     try:
-        parts = urlsplit(request.url)
+        parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode("ascii")
         place = Place(parts.scheme, host, parts.port or _PORTS[parts.scheme])
     except (ValueError, KeyError):
         raise NoAnswer("the CA cannot be asked: its URL is none of HTTP") from None
     if not host:
         raise NoAnswer("the CA cannot be asked: its URL names no host")
+    return place
+
+
+def _target_of(url: str) -> str:
+    parts = urlsplit(url)
     target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-    lines = [f"{request.method} {quote(target, _LEFT_AS_IT_IS)} HTTP/1.1"]
-    lines.append(f"Host: {place.authority}")
-    lines += [f"{name}: {value}" for name, value in request.headers.items()]
-    if request.body is not None:
-        lines.append(f"Content-Length: {len(request.body)}")
-    return place, "\r\n".join((*lines, "", "")).encode("latin-1")
+    return quote(target, _LEFT_AS_IT_IS)
 
 
 def _tls_sentence(error: ssl.SSLError) -> str:

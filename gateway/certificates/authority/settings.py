@@ -4,6 +4,7 @@ Called by the wiring, which makes it of the configuration.
 """
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -46,10 +47,17 @@ def origin_of(url: str) -> str:
 
     Of what is no URL, the text itself, which is no origin.
     """
+    end = url.find("/", url.find("//") + 2)
+    return _origin_of(url if end < 0 else url[:end])
+
+
+@lru_cache(maxsize=64)
+def _origin_of(beginning: str) -> str:
+    """The same of a URL without its path: a CA's many URLs have few of those."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(beginning)
         port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
     except ValueError:
-        return url
+        return beginning
     host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}:{port}"

@@ -298,3 +298,43 @@ async def test_zone_that_never_rests_gets_the_value_beside_others_all_the_same(
     racing = Meddling(lambda n: hand.add(f'beside.{hostname} 300 TXT "{n}"'))
     await Challenges(Zones([zone]), racing).publish(ChallengeTarget(zone, name), "mine", soon())
     assert hand.records(name) == {'900 TXT "foreign"', '900 TXT "mine"'}
+
+
+async def test_name_with_nothing_when_it_was_located_is_not_read_again(
+    zones: Zones, hostname: str, name: str, hand: Hand
+) -> None:
+    asked = []
+
+    class Noting(Exchange):
+        async def ask(
+            self, peer: Peer, request: dns.message.Message, *, over: Over, deadline: float
+        ) -> dns.message.Message:
+            asked.append(request.opcode())
+            return await super().ask(peer, request, over=over, deadline=deadline)
+
+    challenges = Challenges(zones, Noting())
+    target = await challenges.locate(hostname, soon())
+    asked.clear()
+    await challenges.publish(target, ONE, soon())
+    assert asked == [dns.opcode.UPDATE]
+    assert hand.records(name) == {f'{TTL} TXT "{ONE}"'}
+
+
+@pytest.mark.parametrize("other", [TWO, ONE])
+async def test_value_that_came_after_the_name_was_located_stays_with_its_ttl(
+    challenges: Challenges, hostname: str, name: str, hand: Hand, other: str
+) -> None:
+    target = await challenges.locate(hostname, soon())
+    hand.add(f'{name} 300 TXT "{other}"')
+    await challenges.publish(target, ONE, soon())
+    assert hand.records(name) == {f'300 TXT "{value}"' for value in (ONE, other)}
+
+
+async def test_name_that_became_an_alias_after_it_was_located_is_left_alone(
+    challenges: Challenges, hostname: str, name: str, hand: Hand
+) -> None:
+    target = await challenges.locate(hostname, soon())
+    hand.add(f"{name} 300 CNAME elsewhere.example.net.test.")
+    with pytest.raises(ChallengeUnavailable, match="alias"):
+        await challenges.publish(target, ONE, soon())
+    assert hand.records(name) == {"300 CNAME elsewhere.example.net.test."}

@@ -1,4 +1,4 @@
-"""Where a challenge goes is known for two seconds, and once."""
+"""Where a challenge goes is known for two seconds, until it is taken."""
 
 from gateway.certificates.places import KEPT_SECONDS, MAX_KEPT, Places
 from gateway.contract.names import Hostname
@@ -27,6 +27,13 @@ def test_place_is_taken_once() -> None:
     places.keep(HOSTNAME, PLACE, 10.0)
     places.take(HOSTNAME, 10.0)
     assert places.take(HOSTNAME, 10.0) is None
+
+
+def test_place_that_was_looked_at_is_still_there() -> None:
+    places = Places()
+    places.keep(HOSTNAME, PLACE, 10.0)
+    assert places.at(HOSTNAME, 10.0) == places.at(HOSTNAME, 11.0) == PLACE
+    assert places.at(HOSTNAME, 10.1 + KEPT_SECONDS) is None
 
 
 def test_place_found_last_counts() -> None:
