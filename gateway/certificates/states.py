@@ -305,7 +305,9 @@ else:
         names, read = _FIELDS[kind]
         after = object.__new__(kind)
         for name, held in zip(names, read(value), strict=True):
-            _set(after, name, changes.get(name, held))
+            _set(after, name, held)
+        for name, other in changes.items():
+            _set(after, name, other)
         return after
 
 
