@@ -11,7 +11,7 @@ import base64
 import re
 import warnings
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final
@@ -31,6 +31,10 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 
 from gateway.moments import nearest_epoch_ms
+
+CLOCK_ERROR: Final = timedelta(seconds=2)
+"""By how much a CA's clock may be ahead of ours that begins a certificate at the very second that
+it is made in. Without that, one of some thousand from Pebble came to nothing."""
 
 MAX_CHAIN_CERTIFICATES: Final = 10
 MAX_CHAIN_CHARACTERS: Final = 262144
@@ -275,7 +279,7 @@ def _check_issued(certificate: x509.Certificate, issuer: x509.Certificate) -> No
 
 
 def _check_time(certificate: x509.Certificate, now_utc: datetime) -> None:
-    if now_utc < certificate.not_valid_before_utc:
+    if now_utc + CLOCK_ERROR < certificate.not_valid_before_utc:
         raise CertificateWrong("a certificate of the chain is not valid yet")
     if now_utc >= certificate.not_valid_after_utc:
         raise CertificateWrong("a certificate of the chain has expired")

@@ -252,11 +252,6 @@ class Turnstile:
         return hostname in self._inside or hostname in self._lines
 
     @property
-    def is_full(self) -> bool:
-        """Whether no client gets a place now that has some already, nor anybody in most zones."""
-        return len(self._inside) >= self._most.of_one
-
-    @property
     def tasks(self) -> AbstractSet[asyncio.Task[None]]:
         """The work under way."""
         return frozenset(self._tasks)

@@ -47,9 +47,10 @@ STORE_RETRY_SECONDS: Final = 1.0
 BROKEN_PAUSE_MS: Final = 60_000
 
 POLL_SECONDS: Final = 0.5
-FULL_POLL_SECONDS: Final = 2.0
-"""The same while all places are taken, so that nothing that is seen could be begun. A poll asks for
-256 queues: two a second are 1 ms of 14 for each issuance, 40 of which are made meanwhile."""
+LONGEST_POLL_SECONDS: Final = 2.0
+POLL_SHARE: Final = 40
+"""A poll asks for 256 queues, in 10 ms if the process is idle. One that is busy polls less often:
+it has a fortieth of the time for that, and two a second were a tenth of its issuances."""
 
 LONGEST_TIMER_SECONDS: Final = 10.0
 """A rest up to this long ends by a timer, longer ones by a poll."""
@@ -119,10 +120,9 @@ class Worker:
         To be stopped and not cancelled: a step that has begun outside is to be stored.
         """
         while not self._stop.is_set():
-            await self._poll()
-            is_full = self._turnstile.is_full
+            pause_seconds = await self._poll()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(FULL_POLL_SECONDS if is_full else POLL_SECONDS):
+                async with asyncio.timeout(pause_seconds):
                     await self._stop.wait()
         under_way = self._turnstile.tasks
         if under_way:
@@ -167,7 +167,9 @@ class Worker:
             timer = asyncio.get_running_loop().call_later(pause_seconds, enter)
             self._timers[hostname] = timer
 
-    async def _poll(self) -> None:
+    async def _poll(self) -> float:
+        """Look at the queues; how many seconds to wait before the next time."""
+        began_ms = self._clock.steady_ms()
         try:
             await self._look_at_clock()
             seen = await self._lookout.look(self._clock.now_ms())
@@ -176,7 +178,7 @@ class Worker:
             if not self._is_blind:
                 _log.warning("due queues unreadable", error=str(fault))
             self._is_blind = True
-            return
+            return POLL_SECONDS
         if self._is_blind:
             _log.info("due queues are read again")
         self._is_blind = False
@@ -186,6 +188,8 @@ class Worker:
         for hostname, client in seen:
             if hostname not in self._turnstile:
                 self._turnstile.enter(hostname, client)
+        took = (self._polled_steady_ms - began_ms) / 1000
+        return min(LONGEST_POLL_SECONDS, max(POLL_SECONDS, took * POLL_SHARE))
 
     async def _look_at_clock(self) -> None:
         steady_ms = self._clock.steady_ms()
@@ -276,7 +280,7 @@ class Worker:
         return document
 
     def _may_be_forgotten(self, document: Document, step: Step, event: events.Event) -> bool:
-        """Whether a step is left for the next one to be stored with."""
+        """Whether a step may be stored with what follows it."""
         stored = agenda.issuance_of(document)
         if stored is None or self._stop.is_set() or not self._leases.is_fresh(document):
             return False
@@ -288,7 +292,6 @@ class Worker:
         return not self._stop.is_set() and machine.is_short_rest(step, self._moment())
 
     async def _rested(self, step: Step) -> Step:
-        """What follows a short rest."""
         await asyncio.sleep(max(0, step.issuance.due_at_ms - self._clock.now_ms()) / 1000)
         return machine.advance(step.issuance, events.Due(), self._moment())
 
@@ -317,22 +320,21 @@ class Worker:
                 await self._leases.disown(document.hostname, left)
             raise
         await self._give_back(document, step)
-        authority = self._steps.authority_name(
-            step.issuance.directory_url or step.issuance.failed_at
-        )
-        endings.count(step.issuance, authority, self._clock.now_ms(), issued=issued)
+        after, now_ms = step.issuance, self._clock.now_ms()
+        authority = self._steps.authority_name(after.directory_url or after.failed_at)
+        endings.count(after, authority, now_ms, issued=issued)
         if isinstance(event, events.CertificateFetched):
-            is_renewal = step.issuance.renewal
+            is_renewal = after.renewal
             self._trail.note(deeds.of_issued(document, event.certificate, renewal=is_renewal))
-        elif step.issuance.state is State.FAILED:
-            self._trail.note(deeds.of_failed(document, step.issuance))
+        elif after.state is State.FAILED:
+            self._trail.note(deeds.of_failed(document, after))
         if issued:
-            self._pace.issued(self._clock.now_ms() - step.issuance.begun_at_ms)
-            directory_url = step.issuance.directory_url
-            _log.info("certificate issued", hostname=document.hostname, authority=directory_url)
-        elif step.issuance.state in {State.WAITING, State.FAILED}:
-            endings.tell_held_up(document.hostname, step.issuance, self._clock.now_ms())
-        elif isinstance(event, events.PropagationSeen) and step.issuance.state is State.PROPAGATED:
+            self._pace.issued(now_ms - after.begun_at_ms)
+            authority_url = after.directory_url
+            _log.info("certificate issued", hostname=document.hostname, authority=authority_url)
+        elif after.state in {State.WAITING, State.FAILED}:
+            endings.tell_held_up(document.hostname, after, now_ms)
+        elif isinstance(event, events.PropagationSeen) and after.state is State.PROPAGATED:
             endings.tell_passed_over(document.hostname, event)
         return stored
 

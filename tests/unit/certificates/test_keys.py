@@ -171,7 +171,12 @@ def test_certificate_is_refused_when_it_has_expired() -> None:
 def test_certificate_is_refused_when_it_is_not_valid_yet() -> None:
     chain = pem(LEAF, INTERMEDIATE.certificate)
     with pytest.raises(CertificateWrong, match="not valid yet"):
-        check_certificate(chain, KEY, HOSTNAME, NOW - DAY - timedelta(seconds=1))
+        check_certificate(chain, KEY, HOSTNAME, NOW - DAY - timedelta(seconds=3))
+
+
+def test_certificate_may_begin_as_soon_as_clocks_differ() -> None:
+    chain = pem(LEAF, INTERMEDIATE.certificate)
+    check_certificate(chain, KEY, HOSTNAME, NOW - DAY - timedelta(seconds=2))
 
 
 def test_certificate_is_refused_when_its_issuer_has_expired() -> None:
