@@ -79,11 +79,11 @@ def test_authority_that_was_reset_in_the_middle_is_started_anew_with(
 ) -> None:
     with mood_lab(tmp_path, bind) as lab:
         mine = lab.world.ownership()
-        # Pebble may have decided by the first look.
+        # Pebble may have decided by the first look; while it validates its order is looked at.
         undecided = Rewrite(
             "rests", lambda thing: thing.update(status="pending"), (("Retry-After", "3600"),)
         )
-        rule = lab.on(mine, Operation.AUTHORIZATION, undecided, times=None)
+        rule = lab.on(mine, Operation.ORDER, undecided, times=None)
         mine.get()
         lab.wait_for_state(mine.hostname, "validating")
         lab.pebble.stop()
