@@ -193,13 +193,21 @@ def claims(
 
 
 def returns(
-    budget: Budget, hostname: str, domain: str, client_id: str, renewal: Renewal
+    budget: Budget,
+    hostname: str,
+    domain: str,
+    client_id: str,
+    renewal: Renewal,
+    *,
+    was_placed: bool,
 ) -> tuple[Bucket, ...]:
     """The buckets that get one back when an order came to no certificate.
 
-    The order itself was placed, and a failed validation stays one.
+    An order that was placed stays one, and so does a failed validation.
     """
     spent = claims(budget, hostname, domain, client_id, renewal, shared=True)
+    if not was_placed:
+        return tuple(claim.bucket for claim in spent if claim.spends)
     certificates = (Limit.DOMAIN, Limit.CLIENT_DOMAIN, Limit.HOSTNAME)
     return tuple(claim.bucket for claim in spent if claim.bucket.limit in certificates)
 

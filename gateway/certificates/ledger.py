@@ -191,10 +191,12 @@ class Ledger:
         held = self._all_told(read, hold_keys, hostname, self._now_ms())
         return _last(held) if held else None
 
-    async def give_back(self, hostname: Hostname, client_id: ClientId, *, renewal: Renewal) -> None:
-        """Take back what was charged for a certificate that did not come of its order."""
-        domain = registered_domain(hostname)
-        given = returns(self._budget, hostname, domain, client_id, renewal)
+    async def give_back(
+        self, hostname: Hostname, client_id: ClientId, *, renewal: Renewal, was_placed: bool = True
+    ) -> None:
+        """Take back what was charged for a certificate that did not come, or an unplaced order."""
+        spent = hostname, registered_domain(hostname), client_id, renewal
+        given = returns(self._budget, *spent, was_placed=was_placed)
         buckets = {self._key_of(bucket): bucket for bucket in given}
 
         def rule(read: Read, now_ms: int) -> tuple[Changes, None]:

@@ -35,7 +35,7 @@ from gateway.certificates.moves import (
     without_key,
     without_order,
 )
-from gateway.certificates.orders import FaultKind
+from gateway.certificates.orders import PASSING, FaultKind
 from gateway.certificates.states import Issuance, Reason, State, replace
 
 if TYPE_CHECKING:
@@ -62,12 +62,30 @@ PASSED_OVER_MS: Final = 600_000
 BUSY_PAUSE_MS: Final = 1_000
 LONGEST_HOLD_MS: Final = 24 * 3_600_000
 
+_LATER: Final = PASSING | {FaultKind.RATE_LIMITED, FaultKind.BUSY}
+"""What says nothing against the order: it may be placed at another time."""
+
 _REPLACES_REFUSED: Final = {
     FaultKind.REFUSED,
     FaultKind.ACCOUNT_REFUSED,
     FaultKind.GONE,
     FaultKind.MALFORMED,
 }
+
+
+def lapses(issuance: Issuance, kind: FaultKind) -> bool:
+    """Whether what was granted for an order ends with a fault: it is asked for anew next time.
+
+    So it is for a new name that has no order yet. Else all that was granted while the authority was
+    away would go there in the moment in which it is back, beyond its limits. The figures for new
+    names do not hold renewals.
+    """
+    is_unplaced = issuance.state is State.REQUESTED and issuance.directory_url is not None
+    return is_unplaced and not issuance.renewal and kind in _LATER
+
+
+def _lapsed(issuance: Issuance, kind: FaultKind) -> Issuance:
+    return without_key(without_order(issuance)) if lapses(issuance, kind) else issuance
 
 
 def authority_failed(issuance: Issuance, event: events.AuthorityFailed, moment: Moment) -> Step:
@@ -142,6 +160,7 @@ def _authority_away(issuance: Issuance, event: events.AuthorityFailed, moment: M
         # Pebble answers so to a certificate that it does not know: next time without it.
         issuance = replace(issuance, replaces=None)
     pause_ms = min(fault_pause_ms(issuance, moment, event.retry_after_seconds), LONGEST_HOLD_MS)
+    issuance = _lapsed(issuance, event.kind)
     return wait(issuance, moment, Reason.AUTHORITY_UNAVAILABLE, event.detail, pause_ms)
 
 
@@ -154,6 +173,7 @@ def _rate_limited(issuance: Issuance, event: events.AuthorityFailed, moment: Mom
     # Before an order the ledger, which has it too, is asked again in between.
     longest_ms = LONGEST_REST_MS if issuance.state is State.REQUESTED else LONGEST_HOLD_MS
     rest_ms = min(pause_ms, longest_ms)
+    issuance = _lapsed(issuance, event.kind)
     waiting = wait(issuance, moment, Reason.RATE_LIMITED, event.detail, rest_ms).issuance
     return Step(replace(waiting, told_until_ms=moment.now_ms + pause_ms))
 
@@ -181,7 +201,9 @@ def _stale_challenge(issuance: Issuance, event: events.AuthorityFailed, moment: 
 def _busy(issuance: Issuance, event: events.AuthorityFailed, moment: Moment) -> Step:
     """Nothing was asked, and nobody but this process is to blame."""
     pause_ms = int(BUSY_PAUSE_MS * (1 + moment.jitter))
-    waiting = wait(issuance, moment, Reason.AUTHORITY_UNAVAILABLE, event.detail, pause_ms)
+    waiting = wait(
+        _lapsed(issuance, event.kind), moment, Reason.AUTHORITY_UNAVAILABLE, event.detail, pause_ms
+    )
     return Step(replace(waiting.issuance, faults=issuance.faults))
 
 

@@ -111,6 +111,7 @@ class AuthorityFault(Exception):
 
     `problem_type` is the CA's own name for it (RFC 8555 section 6.7), without the URN prefix; `""`
     when the CA named nothing. `http_status` is that of the answer, None where there was none.
+    `is_unsent`: it never reached the CA.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class AuthorityFault(Exception):
         *,
         problem_type: str = "",
         http_status: int | None = None,
+        is_unsent: bool = False,
     ) -> None:
         super().__init__(detail)
         self.kind = kind
@@ -128,3 +130,9 @@ class AuthorityFault(Exception):
         self.retry_after_seconds = retry_after_seconds
         self.problem_type = problem_type
         self.http_status = http_status
+        self.is_unsent = is_unsent or kind is FaultKind.BUSY
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether the CA may have done what was asked of it: its answer was lost."""
+        return self.http_status is None and not self.is_unsent

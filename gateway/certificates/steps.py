@@ -17,6 +17,7 @@ import structlog
 
 from gateway.certificates import events, leases, renewal
 from gateway.certificates.binding import KEY_PURPOSE, key_binding
+from gateway.certificates.budget import Renewal
 from gateway.certificates.events import Command
 from gateway.certificates.keys import (
     CertificateWrong,
@@ -25,7 +26,7 @@ from gateway.certificates.keys import (
 )
 from gateway.certificates.leases import LeaseOver
 from gateway.certificates.ledger import Granted, Held, HeldBy
-from gateway.certificates.mishaps import PATIENCE_FAULTS
+from gateway.certificates.mishaps import PATIENCE_FAULTS, lapses
 from gateway.certificates.moves import SHORT_HOLD_MS, Moment, failure_pause_ms
 from gateway.certificates.orders import PASSING, AuthorityFault, FaultKind
 from gateway.certificates.places import Places
@@ -111,7 +112,7 @@ class Steps:
         try:
             return await self._calls[command](hostname, holder, issuance)
         except AuthorityFault as fault:
-            return await self._failed(fault, hostname, issuance)
+            return await self._failed(fault, hostname, holder, issuance)
         except DnsFault as fault:
             return events.ZoneFailed(fault.detail, fault.retry_after_seconds)
         except CertificateWrong as fault:
@@ -150,16 +151,20 @@ class Steps:
             await ledger.give_back(hostname, holder.client_id, renewal=kind)
 
     async def _failed(
-        self, fault: AuthorityFault, hostname: Hostname, issuance: Issuance
+        self, fault: AuthorityFault, hostname: Hostname, holder: Holder, issuance: Issuance
     ) -> events.AuthorityFailed:
         """What a fault means for the issuance; what it means for others goes into the ledger."""
         elsewhere = self._has_alternative(issuance)
-        told = fault.retry_after_seconds
         if issuance.directory_url is not None:
             with contextlib.suppress(AuthorityFault):  # no longer configured
                 ledger = self._authorities.at(issuance.directory_url).ledger
                 await self._tell_others(ledger, hostname, issuance, fault, elsewhere=elsewhere)
-        return events.AuthorityFailed(fault.kind, fault.detail, told, elsewhere)
+                if lapses(issuance, fault.kind) and not fault.may_be_done:
+                    whose = hostname, holder.client_id
+                    await ledger.give_back(*whose, renewal=Renewal.NEW, was_placed=False)
+        return events.AuthorityFailed(
+            fault.kind, fault.detail, fault.retry_after_seconds, elsewhere
+        )
 
     async def _tell_others(
         self,

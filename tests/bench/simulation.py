@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, cast
 
-from gateway.certificates import events, machine, moves, renewal
+from gateway.certificates import events, machine, mishaps, moves, renewal
 from gateway.certificates.budget import HOUR_MS, Budget, Renewal
 from gateway.certificates.events import Command
 from gateway.certificates.ledger import Granted, Ledger
@@ -225,6 +225,9 @@ class Simulation:
             chosen = events.AuthorityChosen(_DIRECTORY, takes_replaces=True)
             step = machine.advance(step.issuance, chosen, moment)
         if self._is_away():
+            if mishaps.lapses(step.issuance, _OUTAGE.kind):
+                kind, names = self._kinds.pop(number), self._names(number)
+                await self._ledger.give_back(*names, renewal=kind, was_placed=False)
             self._rest(number, machine.advance(step.issuance, _OUTAGE, moment).issuance)
             return
         self._under_way[number] = step.issuance

@@ -31,6 +31,14 @@ def test_a_budget_without_a_figure_for_domains_is_seen_to_cross_the_limit() -> N
     assert outcome.referee.refused == {"domain": FEW.imported - 50}
 
 
+def test_what_waited_for_a_ca_that_was_away_is_not_ordered_all_at_once_afterwards() -> None:
+    """At such a time 510 orders were placed beyond the account's limit."""
+    crowd = dataclasses.replace(FEW, days=2, new_a_day=1_500, certificates=1, imported=0)
+    outcome = passed(dataclasses.replace(crowd, outage_day=0, outage_ms=15 * HOUR_MS))
+    assert outcome.referee.refused == {}
+    assert len(outcome.new_waits_ms) > 600
+
+
 def test_names_that_wait_for_one_limit_are_looked_at_a_few_times_each() -> None:
     crowd = dataclasses.replace(FEW, days=1, new_a_day=1_500, certificates=1, imported=0)
     outcome = passed(crowd)

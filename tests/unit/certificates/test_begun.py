@@ -26,8 +26,7 @@ def test_attempt_after_a_wait_or_a_failure_begins_anew(kind: FaultKind) -> None:
     on = machine.advance(waiting, events.Due(), Moment(HOUR_MS, 0))
     assert on.issuance.begun_at_ms == HOUR_MS
     assert [each.since_ms for each in (waiting, on.issuance)] == [0, 0]
-    failed = kind is FaultKind.REFUSED
-    assert on.command is (Command.CHOOSE_AUTHORITY if failed else Command.PLACE_ORDER)
+    assert on.command is Command.CHOOSE_AUTHORITY
 
 
 def test_issuance_of_a_former_release_is_as_old_as_the_attempt_that_it_was_found_in() -> None:

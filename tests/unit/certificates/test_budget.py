@@ -191,7 +191,11 @@ def test_failed_validations_are_not_spent_by_an_order() -> None:
 def test_figure_of_nothing_is_no_limit(renewal: Renewal) -> None:
     free = Budget(0, 0, 0, 0, renewals_are_counted=True)
     assert wanted(free, renewal) == ()
-    assert returns(free, "a.example.com", "example.com", "blue", renewal) == ()
+    for was_placed in (True, False):
+        given = returns(
+            *(free, "a.example.com", "example.com", "blue", renewal), was_placed=was_placed
+        )
+        assert given == ()
 
 
 def test_default_figures_are_those_of_lets_encrypt() -> None:
@@ -227,8 +231,21 @@ def test_every_bucket_is_found_again_by_its_names(budget: Budget, renewal: Renew
 def test_certificates_are_given_back_and_orders_are_not(
     renewal: Renewal, given: set[Limit]
 ) -> None:
-    buckets = returns(Budget(), "relay.example.com", "example.com", "blue", renewal)
+    names = "relay.example.com", "example.com", "blue"
+    buckets = returns(Budget(), *names, renewal, was_placed=True)
     assert {bucket.limit for bucket in buckets} == given
+
+
+@pytest.mark.parametrize("renewal", Renewal)
+def test_all_that_was_spent_is_given_back_for_an_order_that_was_never_placed(
+    renewal: Renewal,
+) -> None:
+    names = "relay.example.com", "example.com", "blue"
+    wants = claims(COUNTED, *names, renewal, shared=True)
+    spent = decide(wants, {}, 0)
+    assert isinstance(spent, dict)
+    given = returns(COUNTED, *names, renewal, was_placed=False)
+    assert set(given) == set(spent)
 
 
 # --- shares -------------------------------------------------------------------------------------
