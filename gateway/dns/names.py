@@ -18,6 +18,9 @@ CHALLENGE_LABEL: Final = "_acme-challenge"
 
 
 _POINTER: Final = 0xC0
+_MOST_POINTERS: Final = 16
+"""How many a name may follow, as with dnspython: else a reply of 64 KB takes 8 s to read."""
+
 _MOST_LABEL_BYTES: Final = 63
 
 _PLAIN: Final = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}")
@@ -92,7 +95,7 @@ def name_place(wire: bytes, at: int) -> int:
     """Where the labels are of the name that begins there. Raises: IndexError, ValueError."""
     if wire[at] < _POINTER:
         return at
-    place = int.from_bytes(wire[at : at + 2], "big") & 0x3FFF
+    place = (wire[at] << 8 | wire[at + 1]) & 0x3FFF
     if place >= at:
         raise ValueError("a pointer points ahead")
     return place
@@ -100,13 +103,14 @@ def name_place(wire: bytes, at: int) -> int:
 
 def read_name(wire: bytes, at: int) -> dns.name.Name:
     """The name that begins there. Raises: IndexError, ValueError, DNSException."""
-    labels, limit = [], at
+    labels, start, pointers = [], at, 0
     while (length := wire[at]) != 0:
         if length >= _POINTER:
             at = name_place(wire, at)
-            if at >= limit:
-                raise ValueError("pointers point in a circle")
-            limit = at
+            pointers += 1
+            if at >= start or pointers > _MOST_POINTERS:
+                raise ValueError("pointers point in a circle, or there are too many")
+            wire, start = wire[:start], at  # what is pointed at ends before what points at it
         elif length > _MOST_LABEL_BYTES:
             raise ValueError("no label begins so")
         else:

@@ -45,6 +45,9 @@ MOST_KEPT_BYTES: Final = 1024
 """A name with an address and a marker, and its zone's servers, have a quarter of that."""
 
 _HEADER: Final = struct.Struct("!HHHHHH")
+_NO_NAME: Final = b"\x80" * _HEADER.size
+"""Stands for the header where names are read: what points there can't be read."""
+
 _OPCODE: Final = 0x78
 """Where the third byte has it."""
 
@@ -172,10 +175,13 @@ def _answers(asked: Asked, wire: bytes) -> bool:
     """Is it of this kind, and of this question?"""
     if (wire[2] ^ asked.wire[2]) & _OPCODE:
         return False
-    if asked.is_update:  # mostly answered without a question, and never with records
-        return wire[6:10] == _NO_RECORDS
-    question = asked.question
-    return wire[4:6] == asked.wire[4:6] and wire.startswith(question, _HEADER.size)
+    if asked.is_update:  # may be answered without a question, and never is with records
+        return wire[6:10] == _NO_RECORDS and (not any(wire[4:6]) or _is_question(asked, wire))
+    return _is_question(asked, wire)
+
+
+def _is_question(asked: Asked, wire: bytes) -> bool:
+    return wire[4:6] == asked.wire[4:6] and wire.startswith(asked.question, _HEADER.size)
 
 
 @lru_cache(MOST_KEPT)
@@ -186,6 +192,7 @@ def _kept_content(message: bytes) -> Content:
 def _content(wire: bytes) -> Content:
     """What an unsigned message says, if that is plain. Raises: ValueError and other faults."""
     _, flags, questions, answers, authorities, others = _HEADER.unpack_from(wire)
+    wire = _NO_NAME + wire[_HEADER.size :]
     at = _HEADER.size
     for _ in range(questions):
         at = after_name(wire, at) + 4
@@ -195,8 +202,8 @@ def _content(wire: bytes) -> Content:
     if at != len(wire):
         raise ValueError("something follows the last record, or is missing of it")
     opt = additional.pop() if additional and additional[-1].rdtype == RdataType.OPT else None
-    if opt is not None and opt.ttl & _EXTENDED_RCODE:
-        raise ValueError("the rcode has more bits")
+    if opt is not None and (opt.ttl & _EXTENDED_RCODE or wire[opt.name_at]):
+        raise ValueError("the rcode has more bits, or its name is not the root")
     for record in (*answer, *authority, *additional):
         if record.rdtype in _OF_MESSAGES:
             raise ValueError("not a record of a name")
@@ -210,7 +217,7 @@ def _content(wire: bytes) -> Content:
 
 
 class _Record(NamedTuple):
-    """One record, by where its parts are in its message; `name_at`: where its name's labels are."""
+    """One record, by where its parts begin in its message."""
 
     name_at: int
     rdtype: int
@@ -223,13 +230,12 @@ def _records(wire: bytes, at: int, count: int) -> tuple[list[_Record], int]:
     """The records of a section that begins there, and where it ends. Raises: ValueError, others."""
     records = []
     for _ in range(count):
-        place = name_place(wire, at)
-        name_end = after_name(wire, at) if place == at else at + 2
+        name_end = after_name(wire, at)
         rdtype, rdclass, ttl, size = _RECORD.unpack_from(wire, name_end)
         if rdclass != RdataClass.IN and rdtype != RdataType.OPT:
             raise ValueError("not a record of the Internet's class")
         data_start = name_end + _RECORD.size
-        records.append(_Record(place, rdtype, ttl, data_start, size))
+        records.append(_Record(at, rdtype, ttl, data_start, size))
         at = data_start + size
     return records, at
 
@@ -239,11 +245,12 @@ def _rrsets(wire: bytes, records: Iterable[_Record], *, with_data: bool = True) 
     found: dict[tuple[tuple[bytes, ...], int], tuple[dns.name.Name, list[_Record]]] = {}
     names: dict[int, tuple[dns.name.Name, tuple[bytes, ...]]] = {}
     for record in records:
-        named = names.get(record.name_at)
+        place = name_place(wire, record.name_at)
+        named = names.get(place)
         if named is None:
             name = read_name(wire, record.name_at)
             # Told apart by bytes: a hash of a Name takes a step for each character.
-            named = names[record.name_at] = name, tuple([each.lower() for each in name.labels])
+            named = names[place] = name, tuple([each.lower() for each in name.labels])
         name, labels = named
         found.setdefault((labels, record.rdtype), (name, []))[1].append(record)
     return tuple(

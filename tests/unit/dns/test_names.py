@@ -85,11 +85,21 @@ WIRES = st.one_of(
 )
 
 
+def chain(count: int) -> bytes:
+    """The root, and so many pointers behind it, each to what is before it."""
+    places = (max(0, 2 * number - 1) for number in range(count))
+    return b"\0" + b"".join(bytes((0xC0, place)) for place in places)
+
+
 @given(WIRES, st.integers(0, 40))
 @example(b"\1a\xc0\0", 0)
 @example(b"\1a\xc0\0", 2)
 @example(b"\1a\1b\xc0\2\xc0\0", 6)
 @example((b"\x3f" + b"x" * 63) * 4 + b"\0", 0)
+@example(b"\2\xc0\0\0", 1)
+@example(b"\1\xc0\0\0", 1)
+@example(chain(16), 31)
+@example(chain(17), 33)
 def test_name_in_a_message_is_read_as_dnspython_reads_it(wire: bytes, at: int) -> None:
     try:
         expected, length = dns.name.from_wire(wire, at)

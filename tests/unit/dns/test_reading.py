@@ -260,12 +260,41 @@ def test_record_of_another_class_is_not_plain() -> None:
     assert read(to, made.to_wire()) is None
 
 
+def test_update_reply_about_another_zone_is_not_plain() -> None:
+    to = asked(update())
+    made = answer(to)
+    made.sections[0][0].name = NAME
+    assert read(to, made.to_wire()) is None
+
+
 def test_update_reply_with_records_is_not_plain() -> None:
     """There they have other meanings."""
     to = asked(update())
     made = answer(to)
     made.sections[1].append(dns.rrset.from_text(NAME, 300, "IN", "A", "192.0.2.1"))
     assert read(to, made.to_wire()) is None
+
+
+@pytest.mark.parametrize("place", range(12))
+def test_name_that_points_into_the_header_is_not_plain(place: int) -> None:
+    """There is the id, which is another each time: none of what is kept."""
+    to = asked(query())
+    made = answer(to)
+    made.flags |= dns.flags.AA
+    pointing = dns.rdata.GenericRdata(RdataClass.IN, RdataType.CNAME, bytes((0xC0, place)))
+    rrset = dns.rrset.RRset(NAME, RdataClass.IN, RdataType.CNAME)
+    rrset.add(pointing, 300)
+    made.answer.append(rrset)
+    assert read(to, made.to_wire()) is None
+
+
+def test_edns_of_another_name_than_the_root_is_not_plain() -> None:
+    message = query(edns=False)
+    to = Asked(message.to_wire())
+    wire = to.wire[:2] + b"\x84\0" + to.wire[4:11] + b"\1" + to.wire[12:]
+    edns = b"\0\x29\x04\xd0" + bytes(6)
+    assert read(to, wire + b"\0" + edns, None) is not None
+    assert read(to, wire + b"\xc0\x0c" + edns, None) is None
 
 
 def broken_address() -> dns.rrset.RRset:
