@@ -14,6 +14,7 @@ import dns.message
 import dns.rcode
 import dns.rrset
 import dns.tsig
+from dns.rdataclass import RdataClass
 
 from gateway.dns.errors import ReplyInvalid, ReplyTruncated, ReplyUnsigned, TsigRejected
 from gateway.dns.reading import Reply, read_plain
@@ -89,6 +90,10 @@ def read_reply(asked: Asked, wire: bytes, peer: Peer) -> Reply:
         raise _unsigned_or_broken(wire, peer, fault) from None
     if not dns.message.from_wire(asked.wire, keyring=False).is_response(reply):
         raise ReplyInvalid(f"The {peer} answered a different question.")
+    if not asked.is_update and any(
+        rrset.rdclass != RdataClass.IN for section in reply.sections[1:] for rrset in section
+    ):  # whose data may have any form
+        raise ReplyInvalid(f"The {peer} sent records of another class than the Internet's.")
     return Reply.of(reply, asked.at_seconds)
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import dns.message
 import dns.name
 import dns.rcode
+import dns.rrset
 import dns.tsig
 import dns.update
 import pytest
@@ -66,6 +67,17 @@ def test_unsigned_reply_to_an_unsigned_query_is_believed() -> None:
     asked = request(signed=False)
     reply = read_reply(Asked.of(asked), answer(asked).to_wire(), UNSIGNED_PEER)
     assert reply.signed_at is None
+
+
+@pytest.mark.parametrize("section", [1, 2, 3])
+@pytest.mark.parametrize("rdtype", ["A", "AAAA", "TXT"])
+def test_records_of_another_class_are_none(section: int, rdtype: str) -> None:
+    """What dnspython takes for an address of that class may have any number of bytes."""
+    asked = request(signed=False)
+    made = answer(asked)
+    made.sections[section].append(dns.rrset.from_text(NAME, 300, "CLASS5", rdtype, "\\# 2 0163"))
+    with pytest.raises(ReplyInvalid, match="another class"):
+        read_reply(Asked.of(asked), made.to_wire(), UNSIGNED_PEER)
 
 
 def test_other_id_is_no_reply() -> None:
