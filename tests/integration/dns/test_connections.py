@@ -15,7 +15,7 @@ from dns.rdatatype import RdataType
 
 from gateway.dns import connections
 from gateway.dns.connections import MOST_KEPT, Connections
-from gateway.dns.errors import NoReply, OutcomeUnknown, ReplyInvalid
+from gateway.dns.errors import NoReply, OutcomeUnknown, ReplyInvalid, Unreachable
 from gateway.dns.exchange import Exchange, Limits, Over
 from gateway.dns.names import to_name
 from gateway.dns.questions import make_query
@@ -86,10 +86,12 @@ def through(bind: BindPair) -> Answer:
     return lambda _, message: tcp_exchange(bind.primary, message)
 
 
-async def ask(exchange: Exchange, endpoint: Endpoint, bind: BindPair) -> Reply:
+async def ask(
+    exchange: Exchange, endpoint: Endpoint, bind: BindPair, until: float | None = None
+) -> Reply:
     zone = zone_at(endpoint, bind.tsig)
     query = make_query(zone.apex, RdataType.SOA)
-    return await exchange.ask(Peer.primary_of(zone), query, over=Over.TCP, deadline=soon())
+    return await exchange.ask(Peer.primary_of(zone), query, over=Over.TCP, deadline=until or soon())
 
 
 async def answer_to(bind: BindPair, message: bytes) -> bytes:
@@ -142,8 +144,7 @@ async def test_of_many_at_once_a_few_are_kept(bind: BindPair) -> None:
         with keeping() as exchange:
             for _ in range(2):
                 await asyncio.gather(*(ask(exchange, line.endpoint, bind) for _ in range(count)))
-        used_again = [carried for carried in line.carried if carried == 2]
-        assert (len(line.carried), len(used_again)) == (2 * count - MOST_KEPT, MOST_KEPT)
+        assert (len(line.carried), line.carried.count(2)) == (2 * count - MOST_KEPT, MOST_KEPT)
 
 
 async def test_of_many_at_once_a_few_are_under_way_where_the_server_answers(
@@ -171,10 +172,8 @@ async def test_connection_of_a_cancelled_query_goes_to_the_next_that_waits(
 
     async with counted(waiting) as line:
         with keeping() as exchange:
-            tasks = [
-                asyncio.create_task(ask(exchange, line.endpoint, bind))
-                for _ in range(2 * MOST_KEPT)
-            ]
+            asking = (ask(exchange, line.endpoint, bind) for _ in range(2 * MOST_KEPT))
+            tasks = [*map(asyncio.create_task, asking)]
             await read_until(line.now_open, lambda count: count == MOST_KEPT, 10)
             # Of those under way and those that wait, every second one.
             for task in tasks[::2]:
@@ -211,10 +210,7 @@ async def test_connection_given_to_a_query_in_the_moment_of_its_end_goes_to_the_
         second, third = asking(len), asking(len)
         await asyncio.wait([first, second, third])
         kept.close()
-        assert (second.cancelled(), third.result()) == (
-            True,
-            len(await answer_to(bind, message)),
-        )
+        assert (second.cancelled(), third.result()) == (True, len(await answer_to(bind, message)))
         assert line.carried == [2]
 
 
@@ -301,6 +297,45 @@ async def test_connection_with_an_answer_too_many_is_not_used_again(bind: BindPa
             for _ in range(3):
                 assert (await ask(exchange, line.endpoint, bind)).answer
         assert line.carried == [1, 1, 1]
+
+
+async def test_query_that_meets_a_late_second_answer_is_asked_over_a_new_connection(
+    bind: BindPair,
+) -> None:
+    answers: list[bytes] = []
+
+    async def late(number: int, message: bytes) -> bytes:
+        answers.append(await tcp_exchange(bind.primary, message))
+        return b"".join(answers[-number:])
+
+    async with counted(late) as line:
+        with keeping() as exchange:
+            for _ in range(3):
+                assert (await ask(exchange, line.endpoint, bind)).answer
+        assert line.carried == [2, 2, 1]
+
+
+async def test_query_waits_for_a_connection_no_longer_than_its_time(
+    bind: BindPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "WAIT_SECONDS", 10.0)
+
+    over = asyncio.Event()
+
+    async def silent(*_: object) -> None:
+        await over.wait()
+
+    async with counted(silent) as line:
+        with keeping() as exchange:
+            asking = (ask(exchange, line.endpoint, bind) for _ in range(MOST_KEPT))
+            tasks = [*map(asyncio.create_task, asking)]
+            await read_until(line.now_open, lambda count: count == MOST_KEPT, 10)
+            until = asyncio.get_running_loop().time() + 0.1
+            with pytest.raises(Unreachable):
+                await ask(exchange, line.endpoint, bind, until)
+            assert not any(task.done() for task in tasks)
+            over.set()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def test_connection_whose_answer_was_not_believed_is_not_used_again(
