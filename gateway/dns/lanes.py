@@ -71,7 +71,7 @@ class Lane:
         self._under_way = 0
         self._waiting: list[Waiting] = []
         self._send_together: SendTogether | None = None
-        self._timer: asyncio.Handle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._apart_until = 0.0
 
@@ -105,10 +105,13 @@ class Lane:
         self._apart_until = asyncio.get_running_loop().time() + APART_SECONDS
 
     def _set_out_soon(self) -> None:
-        """After a pause: who decides in it comes along."""
+        """After a pause: who decides in it comes along. Never later than it would have been."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + PAUSE_SECONDS
         if self._timer is not None:
+            at = min(at, self._timer.when())
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._set_out)
+        self._timer = loop.call_at(at, self._set_out)
 
     def _set_out(self) -> None:
         waiting, self._waiting, self._timer = self._waiting, [], None
