@@ -270,9 +270,12 @@ def _rrset(wire: bytes, records: Sequence[_Record], *, with_data: bool) -> RRset
 
 def _rdata(wire: bytes, rdtype: RdataType, record: _Record) -> Rdata:
     start, size = record.data_start, record.data_bytes
-    if rdtype not in PLAIN_TYPES:
-        return Rdata.of(dns.rdata.from_wire(RdataClass.IN, rdtype, wire, start, size))
     data = wire[start : start + size]
+    if rdtype not in PLAIN_TYPES:
+        read = Rdata.of(dns.rdata.from_wire(RdataClass.IN, rdtype, wire, start, size))
+        # dnspython writes less than it has read of ISDN's second text, if that is empty. A server
+        # tells the two apart.
+        return read if len(read.wire) >= size else Rdata(rdtype, data, data)
     if not is_plain_data(rdtype, data):
         raise ValueError("these are no data of that type")
     return Rdata.plain(rdtype, data)

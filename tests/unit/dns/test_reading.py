@@ -94,6 +94,20 @@ def test_of_two_aliases_at_one_name_the_last_counts_as_with_dnspython() -> None:
     require_same(reply, read_by_dnspython(to, wire))
 
 
+def test_data_are_spelled_as_the_server_spells_them_where_dnspython_writes_less() -> None:
+    to = asked(query())
+    made = answer(to)
+    spellings = [b"\x01x", b"\x01x\x00"]
+    rrset = dns.rrset.RRset(NAME, RdataClass.IN, RdataType.ISDN)
+    rrset.items = {
+        dns.rdata.GenericRdata(RdataClass.IN, RdataType.ISDN, each): None for each in spellings
+    }
+    made.answer.append(rrset)
+    reply = read(to, made.to_wire())
+    assert reply is not None
+    assert [each.wire for each in reply.answer[0].rrset.rdatas] == spellings
+
+
 @pytest.mark.parametrize("rcode", [Rcode.NOERROR, Rcode.YXDOMAIN, Rcode.NOTAUTH])
 @pytest.mark.parametrize("has_question", [True, False])
 def test_reply_to_an_update_is_read(rcode: Rcode, has_question: bool) -> None:
