@@ -33,6 +33,8 @@ from gateway.certificates.moves import (
     moved,
     order_anew,
     wait,
+    without_key,
+    without_order,
 )
 from gateway.certificates.states import Issuance, Reason, State, replace
 
@@ -144,6 +146,9 @@ def _due(issuance: Issuance, _: Event, moment: Moment) -> Step:
         begun = {"begun_at_ms": moment.now_ms, "wanted_since_ms": issuance.since_ms}
         if on is State.REQUESTED:
             begun["looks"] = issuance.looks
+            if not issuance.renewal:
+                # What was granted for a new name was for the attempt before (`mishaps.lapses`).
+                issuance = without_key(without_order(issuance))
         return _due(moved(issuance, on, moment, **begun), _, moment)
     if issuance.state is State.REQUESTED:
         return _due_requested(issuance)

@@ -74,18 +74,14 @@ _REPLACES_REFUSED: Final = {
 
 
 def lapses(issuance: Issuance, kind: FaultKind) -> bool:
-    """Whether what was granted for an order ends with a fault: it is asked for anew next time.
+    """Whether a fault ends what was granted for an order: it is asked for anew after the rest.
 
     So it is for a new name that has no order yet. Else all that was granted while the authority was
-    away would go there in the moment in which it is back, beyond its limits. The figures for new
-    names do not hold renewals.
+    away would go there in the moment in which it is back, beyond its limits. Renewals are not held
+    by the figures for new names.
     """
     is_unplaced = issuance.state is State.REQUESTED and issuance.directory_url is not None
     return is_unplaced and not issuance.renewal and kind in _LATER
-
-
-def _lapsed(issuance: Issuance, kind: FaultKind) -> Issuance:
-    return without_key(without_order(issuance)) if lapses(issuance, kind) else issuance
 
 
 def authority_failed(issuance: Issuance, event: events.AuthorityFailed, moment: Moment) -> Step:
@@ -160,7 +156,6 @@ def _authority_away(issuance: Issuance, event: events.AuthorityFailed, moment: M
         # Pebble answers so to a certificate that it does not know: next time without it.
         issuance = replace(issuance, replaces=None)
     pause_ms = min(fault_pause_ms(issuance, moment, event.retry_after_seconds), LONGEST_HOLD_MS)
-    issuance = _lapsed(issuance, event.kind)
     return wait(issuance, moment, Reason.AUTHORITY_UNAVAILABLE, event.detail, pause_ms)
 
 
@@ -173,7 +168,6 @@ def _rate_limited(issuance: Issuance, event: events.AuthorityFailed, moment: Mom
     # Before an order the ledger, which has it too, is asked again in between.
     longest_ms = LONGEST_REST_MS if issuance.state is State.REQUESTED else LONGEST_HOLD_MS
     rest_ms = min(pause_ms, longest_ms)
-    issuance = _lapsed(issuance, event.kind)
     waiting = wait(issuance, moment, Reason.RATE_LIMITED, event.detail, rest_ms).issuance
     return Step(replace(waiting, told_until_ms=moment.now_ms + pause_ms))
 
@@ -201,9 +195,7 @@ def _stale_challenge(issuance: Issuance, event: events.AuthorityFailed, moment: 
 def _busy(issuance: Issuance, event: events.AuthorityFailed, moment: Moment) -> Step:
     """Nothing was asked, and nobody but this process is to blame."""
     pause_ms = int(BUSY_PAUSE_MS * (1 + moment.jitter))
-    waiting = wait(
-        _lapsed(issuance, event.kind), moment, Reason.AUTHORITY_UNAVAILABLE, event.detail, pause_ms
-    )
+    waiting = wait(issuance, moment, Reason.AUTHORITY_UNAVAILABLE, event.detail, pause_ms)
     return Step(replace(waiting.issuance, faults=issuance.faults))
 
 

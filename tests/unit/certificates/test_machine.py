@@ -102,7 +102,9 @@ DUE = [
     (issuance(State.FINALIZING), Command.READ_ORDER),
     (issuance(State.WAITING, resume=State.PUBLISHED), Command.CHECK_PROPAGATION),
     (issuance(State.WAITING, resume=State.READY), Command.READ_ORDER),
-    (issuance(State.FAILED, sealed_key=None), Command.MAKE_KEY),
+    (issuance(State.WAITING, resume=State.REQUESTED), Command.CHOOSE_AUTHORITY),
+    (issuance(State.WAITING, resume=State.REQUESTED, renewal=True), Command.PLACE_ORDER),
+    (issuance(State.FAILED, directory_url=None, sealed_key=None), Command.CHOOSE_AUTHORITY),
     (issuance(State.ISSUED), None),
 ]
 

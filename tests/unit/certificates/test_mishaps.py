@@ -58,7 +58,7 @@ def test_authority_that_refuses_is_passed_over_for_a_while(
 
 def test_short_rate_limit_is_waited_for() -> None:
     after = advance(issuance(State.REQUESTED), failed(FaultKind.RATE_LIMITED, 30.0), NOW).issuance
-    assert (after.state, after.resume) == (State.WAITING, State.REQUESTED)
+    assert (after.state, after.directory_url) == (State.WAITING, "first")
     assert after.due_at_ms == NOW.now_ms + 30_000
 
 
@@ -70,12 +70,13 @@ def test_grant_of_a_new_name_ends_with_the_attempt_that_it_was_for(kind: FaultKi
     event = events.AuthorityFailed(kind, "later", 30.0)
     before = issuance(State.REQUESTED, order_url=None)
     assert mishaps.lapses(before, kind)
-    after = advance(before, event, NOW).issuance
-    assert (after.directory_url, after.sealed_key) == (None, None)
-    assert advance(after, events.Due(), NOW).command is Command.CHOOSE_AUTHORITY
+    again = advance(advance(before, event, NOW).issuance, events.Due(), NOW)
+    assert again.command is Command.CHOOSE_AUTHORITY
+    assert (again.issuance.directory_url, again.issuance.sealed_key) == (None, None)
     for kept in (replace(before, renewal=True), issuance(State.ORDERED)):
         assert not mishaps.lapses(kept, kind)
-        assert advance(kept, event, NOW).issuance.directory_url == "first"
+        later = advance(advance(kept, event, NOW).issuance, events.Due(), NOW)
+        assert later.issuance.directory_url == "first"
 
 
 @pytest.mark.parametrize("kind", [FaultKind.UNREACHABLE, FaultKind.SERVER_ERROR])
@@ -200,7 +201,7 @@ def test_order_is_placed_without_what_it_replaces_after_any_refusal_of_it(kind: 
 
 @pytest.mark.parametrize("kind", [FaultKind.RATE_LIMITED, FaultKind.UNREACHABLE])
 def test_passing_fault_keeps_what_the_order_replaces(kind: FaultKind) -> None:
-    before = issuance(State.REQUESTED, order_url=None, replaces="aki.serial", renewal=True)
+    before = issuance(State.REQUESTED, order_url=None, replaces="aki.serial")
     event = events.AuthorityFailed(kind, "later", 30.0)
     assert advance(before, event, NOW).issuance.replaces == "aki.serial"
 
@@ -223,9 +224,11 @@ def test_grant_that_is_held_by_now_is_chosen_anew() -> None:
 def test_too_many_calls_here_are_nobodys_fault() -> None:
     event = events.AuthorityFailed(FaultKind.BUSY, "busy", elsewhere=True)
     after = advance(issuance(State.REQUESTED), event, NOW).issuance
-    assert (after.state, after.resume, after.faults, after.away) == (
-        *(State.WAITING, State.REQUESTED),
-        *(0, 0),
+    assert (after.state, after.directory_url, after.faults, after.away) == (
+        State.WAITING,
+        "first",
+        0,
+        0,
     )
     assert NOW.now_ms < after.due_at_ms <= NOW.now_ms + 2 * mishaps.BUSY_PAUSE_MS
 
