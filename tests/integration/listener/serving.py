@@ -51,15 +51,16 @@ class Told:
         self._is_whole = is_whole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(b"x-a", b"b"), (b"content-length", b"4")]
+        body = b"x" * LARGE_BYTES if scope["query_string"] == b"large" else b"told"
+        headers = [(b"x-a", b"b"), (b"content-length", b"%d" % len(body))]
         if scope["query_string"] == b"last":
             headers.append((b"connection", b"close"))
         start = {"type": "http.response.start", "status": 201, "headers": headers}
         if self._is_whole:
-            await send({**start, "type": WHOLE_ANSWER, "body": b"told"})
+            await send({**start, "type": WHOLE_ANSWER, "body": body})
         else:
             await send(start)
-            await send({"type": "http.response.body", "body": b"told"})
+            await send({"type": "http.response.body", "body": body})
 
 
 class Held:
@@ -117,10 +118,10 @@ class Served:
         """The statuses and bodies of the answers to what is sent, until the server closes."""
         return answers(self.exchanged(*pieces))
 
-    def hold(self, peer: socket.socket, before: bytes = b"") -> None:
+    def hold(self, peer: socket.socket, before: bytes = b"", behind: bytes = b"") -> None:
         """Have a call under way on a connection, until `held.free` is set."""
         there = self.held.number
-        peer.sendall(before + post(b"", path="/held"))
+        peer.sendall(before + post(b"", path="/held", close=not behind) + behind)
         wait_until(lambda: self.held.number > there, "the call is under way")
 
     def wait_for_connections(self, number: int) -> None:

@@ -56,6 +56,16 @@ def test_connection_with_a_call_under_way_does_not_give_way(before: bytes) -> No
         assert rest(busy).endswith(b"held")
 
 
+def test_half_a_request_behind_a_call_under_way_does_not_make_it_give_way() -> None:
+    with served(most=1) as server, server.connect() as busy:
+        server.hold(busy, behind=post(b"hello")[:-5])
+        with server.connect() as refused:
+            assert rest(refused) == b""
+        server.held.free.set()
+        busy.sendall(b"hello")
+        assert b'"hello"' in rest(busy)
+
+
 def begin_body(peer: socket.socket) -> None:
     """Send a request without the end of its body, until the server has seen it."""
     peer.sendall(post(b"hello", "Expect: 100-continue")[:-5])
@@ -74,6 +84,19 @@ def test_body_that_does_not_come_gives_way_in_its_turn_and_who_came_last_is_last
             assert rest(gives_way) == b""
         last.sendall(post(b"second"))
         assert b'"second"' in rest(last)
+
+
+def test_rest_of_a_body_is_waited_for_since_its_head_has_come() -> None:
+    with served(most=2) as server, server.connect() as first:
+        server.wait_for_connections(1)
+        with server.connect() as second:
+            server.wait_for_connections(2)
+            begin_body(first)
+            with server.connect() as third:
+                server.hold(third)
+                assert rest(second) == b""
+                first.sendall(b"hello")
+                assert b'"hello"' in rest(first)
 
 
 def test_handshake_under_way_gives_way() -> None:

@@ -26,6 +26,7 @@ from tests.lab.tls import write_server_certificate
 BRIEF = Patience(handshake_seconds=0.3, head_seconds=0.3)
 NOT_READING = Patience(reading_seconds=0.3)
 HALF_LONG = Patience(head_seconds=2.0)
+KEPT_BRIEFLY = Patience(head_seconds=0.3, keep_alive_seconds=1)
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +91,61 @@ def test_connection_between_two_requests_is_kept_longer_than_a_head_may_take() -
         assert b'"second"' in rest(kept)
 
 
+def test_connection_is_closed_once_nobody_has_used_it_for_a_while() -> None:
+    with served(KEPT_BRIEFLY) as server, server.connect() as kept, server.connect() as silent:
+        kept.sendall(post(b"first", close=False))
+        received_until(kept, b'"first"}')
+        assert rest(silent) == b""  # given up: some of that while is over by now
+        kept.sendall(post(b"second", close=False))
+        assert b'"second"' in rest(kept)
+
+
+def test_connection_that_is_used_is_kept_from_then_on() -> None:
+    with served(KEPT_BRIEFLY) as server, server.connect() as used, server.connect() as idle:
+        used.sendall(post(b"first", close=False))
+        received_until(used, b'"first"}')
+        idle.sendall(post(b"only", close=False))
+        received_until(idle, b'"only"}')
+        idle.settimeout(0.02)
+        is_kept = True
+        while is_kept:
+            used.sendall(post(b"again", close=False))
+            received_until(used, b'"again"}')
+            try:
+                is_kept = idle.recv(1) != b""
+            except TimeoutError:
+                continue
+        used.sendall(post(b"last"))
+        assert b'"last"' in rest(used)
+
+
+def test_call_on_a_connection_that_was_kept_may_last_longer_than_that() -> None:
+    with served(KEPT_BRIEFLY) as server, server.connect() as busy, server.connect() as idle:
+        busy.sendall(post(b"first", close=False))
+        received_until(busy, b'"first"}')
+        server.hold(busy)
+        idle.sendall(post(b"later", close=False))
+        assert b'"later"' in rest(idle)  # by now the busy one would have been closed as well
+        server.held.free.set()
+        assert rest(busy).endswith(b"held")
+
+
 def test_client_that_reads_nothing_is_given_up() -> None:
     with served(NOT_READING) as server, server.connect() as idle:
         idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         server.wait_for_connections(1)
         idle.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n" * 20)
         server.wait_for_connections(0)
+
+
+@pytest.mark.parametrize("path", ["/parts?large", "/whole?large"])
+def test_answer_waits_until_the_one_before_it_was_taken(path: str) -> None:
+    with served(NOT_READING) as server, server.connect() as idle:
+        idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        server.wait_for_connections(1)
+        idle.sendall(post(b"", path=path, close=False) * 2)
+        server.wait_for_connections(0)
+        assert server.server.server_state.total_requests == 1
 
 
 def test_client_that_reads_nothing_of_the_last_answer_is_given_up() -> None:
