@@ -7,6 +7,7 @@ import logging
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -188,6 +189,30 @@ def test_line_of_a_call_has_a_level() -> None:
         return written.getvalue()
 
     assert contextvars.copy_context().run(text) == ""
+
+
+def test_line_of_a_call_has_the_time_whatever_the_clock_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = {
+        1_790_000_000_999_999_999: "2026-09-21T14:13:20.999999Z",
+        1_790_000_001_000_000_000: "2026-09-21T14:13:21.000000Z",
+        1_790_000_001_000_042_000: "2026-09-21T14:13:21.000042Z",
+        1_789_999_999_500_000_000: "2026-09-21T14:13:19.500000Z",
+        1_798_761_600_000_001_000: "2027-01-01T00:00:00.000001Z",
+    }
+    moments = iter(told)
+
+    def lines() -> list[str]:
+        underway.begin("0123456789abcdef", "192.0.2.1")
+        with logged("json") as written:
+            for _ in told:
+                logs.call_ended("call answered", "unknown", "status", "ok", 1.0)
+        return written.getvalue().splitlines()
+
+    monkeypatch.setattr(time, "time_ns", lambda: next(moments))
+    found = contextvars.copy_context().run(lines)
+    assert [json.loads(line)["timestamp"] for line in found] == list(told.values())
 
 
 class Unspeakable:

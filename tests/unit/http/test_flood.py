@@ -137,6 +137,16 @@ def test_token_is_known_for_a_bounded_time(clock: Clock) -> None:
     assert gate.voucher_in(body_with(TOKEN)) is None
 
 
+def test_token_that_is_used_stays_known(clock: Clock) -> None:
+    gate = gate_of(clock, 1)
+    for _ in range(2 * flood.KNOWN_SECONDS // 7):
+        gate.remember(digest_of(TOKEN))
+        clock.now_us += 7 * SECOND_US
+        assert gate.is_known(digest_of(TOKEN))
+    clock.now_us += (flood.KNOWN_SECONDS - 70) * SECOND_US
+    assert gate.is_known(digest_of(TOKEN))
+
+
 @pytest.mark.parametrize("token", [None, 7, ["x"], "é", "\ud800", {}, ""])
 def test_what_is_no_token_is_taken_and_is_not_known(clock: Clock, token: object) -> None:
     gate = gate_of(clock, 1)
