@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import pytest
 
@@ -139,6 +140,29 @@ async def test_call_that_is_given_up_while_it_waits_leaves_its_place() -> None:
     await end(callers, tasks)
     with Place(of_crowd, "next", is_known=True):
         assert callers.refused == []
+
+
+async def test_who_had_to_wait_counts_once_let_in_and_nobody_goes_before_who_waits() -> None:
+    callers = Callers(of_crowd := Crowd(CrowdLimits(0, 0), Clock(step=1.0)))
+
+    def another() -> Place:
+        return Place(of_crowd, "quick", is_known=True)
+
+    with ExitStack() as inside:
+        for _ in range(31):
+            assert not inside.enter_context(another()).waits
+        with another() as last:
+            assert not last.waits
+            tasks = begin(callers, ["patient"])
+            await asyncio.sleep(0)
+        with another() as newcomer:
+            assert newcomer.waits  # there is room, and somebody who waits for it
+        await come_to(lambda: callers.begun == ["patient"])
+        with another() as newcomer:
+            assert newcomer.waits
+        await end(callers, tasks)
+        with another() as newcomer:
+            assert not newcomer.waits
 
 
 async def test_wait_goes_by_how_far_apart_calls_have_ended() -> None:

@@ -7,21 +7,28 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gateway.http.listener.cycle import WHOLE_ANSWER
 from gateway.http.switch import Switch
 
 Messages = list[MutableMapping[str, Any]]
 
 
-def answering(body: bytes, goes_on: asyncio.Event | None = None) -> ASGIApp:
-    """An application that answers so, once it may."""
+def answering(
+    body: bytes, goes_on: asyncio.Event | None = None, *, is_whole: bool = False
+) -> ASGIApp:
+    """An application that answers so, once it may; whole at once or in parts."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         del scope, receive
         if goes_on is not None:
             await goes_on.wait()
         headers = [(b"content-type", b"text/plain"), (b"connection", b"keep-alive")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        start = {"type": "http.response.start", "status": 200, "headers": headers}
+        if is_whole:
+            await send({**start, "type": WHOLE_ANSWER, "body": body})
+        else:
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
 
     return app
 
@@ -75,9 +82,10 @@ async def test_turn_ends_also_when_its_request_breaks() -> None:
     await switch.turn_to(answering(b"current")).ended()
 
 
-async def test_every_answer_is_the_last_on_its_connection_while_it_stops() -> None:
+@pytest.mark.parametrize("is_whole", [False, True], ids=["parts", "whole"])
+async def test_every_answer_is_the_last_on_its_connection_while_it_stops(is_whole: bool) -> None:
     goes_on = asyncio.Event()
-    switch = Switch(answering(b"late", goes_on))
+    switch = Switch(answering(b"late", goes_on, is_whole=is_whole))
     begun = asyncio.create_task(asked(switch))
     await asyncio.sleep(0)
     switch.stop()
