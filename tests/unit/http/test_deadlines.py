@@ -76,6 +76,29 @@ async def test_cancellation_from_outside_at_the_same_time_stays_one() -> None:
     assert task.cancelled()
 
 
+async def test_cancellation_from_outside_just_after_its_end_stays_one_too() -> None:
+    deadline = Deadlines(LIMIT_SECONDS).within()
+
+    async def bounded() -> None:
+        with deadline:
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(bounded())
+    await asyncio.sleep(0)
+    deadline.strike()
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+
+
+async def test_task_whose_time_was_over_goes_on_as_if_it_had_never_been_cancelled() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    with pytest.raises(TimeoutError):
+        await forever(Deadlines(0.01))
+    assert not task.cancelling()
+
+
 async def test_error_of_the_block_stays_what_it_is() -> None:
     with pytest.raises(KeyError), Deadlines(LIMIT_SECONDS).within():
         raise KeyError

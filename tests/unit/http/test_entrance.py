@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 from starlette.types import Message, Receive, Scope
@@ -61,3 +62,18 @@ async def test_body_from_an_address_that_is_shut_out_has_less_time(
     start, answer = sent
     assert start["status"] == 408
     assert json.loads(answer["body"])["error"]["data"]["code"] == "envelope-invalid"
+
+
+async def test_each_answer_has_a_request_id_of_its_own() -> None:
+    found: list[bytes] = []
+
+    async def send(message: Message) -> None:
+        found.extend(value for name, value in message.get("headers", ()) if name == b"x-request-id")
+
+    entrance = Entrance(Bounds((), FloodLimits(0, 0), CrowdLimits(0, 0)))
+    endpoints = [TypedRequestEndpoint(Nobody(), entrance) for _ in range(2)]
+    for number in range(600):
+        scope, receive = request()
+        await endpoints[number % 2]({**scope, "method": "GET"}, receive, send)
+    assert len(set(found)) == 600
+    assert all(re.fullmatch(rb"[0-9a-f]{16}", each) for each in found)
