@@ -38,13 +38,12 @@ REPEATABLE: Final = frozenset(
         Command.READ_AUTHORIZATION,
         Command.LOCATE_CHALLENGE,
         Command.CHECK_PROPAGATION,
-        Command.ANSWER_CHALLENGE,
         Command.FETCH_CERTIFICATE,
     }
 )
-"""Commands that leave nothing outside: whoever does not know that they were carried out may carry
-them out again. A CA that is told once more to validate goes on as it was (RFC 8555 section 7.5.1),
-or says that there is nothing left to validate."""
+"""Commands that change nothing outside: whoever does not know that they were carried out may carry
+them out again. To have the CA validate is none: of a hostname that was released meanwhile, with its
+record taken away, that would count as a failed validation."""
 
 
 @dataclass(frozen=True, slots=True)

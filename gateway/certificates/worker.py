@@ -25,7 +25,7 @@ from gateway.certificates.leases import Grace, LeaseLost
 from gateway.certificates.lookout import Lookout
 from gateway.certificates.mishaps import may_be_issued
 from gateway.certificates.moves import Moment, Step
-from gateway.certificates.states import Debt, State
+from gateway.certificates.states import Debt, Issuance, State
 from gateway.certificates.turnstile import Turnstile
 from gateway.store.connection import StoreRefused, StoreUnavailable
 from gateway.store.deeds import Actor, Role, acting_as
@@ -33,7 +33,7 @@ from gateway.store.documents import Change, Contended, Document
 from gateway.store.trail import NO_TRAIL
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from gateway.certificates.cleanup import Cleaner
     from gateway.certificates.pace import Pace
@@ -238,13 +238,15 @@ class Worker:
             elif item.work is Work.ASK_RENEWAL_INFO:
                 document = await self._ask_renewal_info(document)
             else:
-                document = await self._leases.write(
-                    document, lambda current: self._leases.change(current, {}, keep=False)
-                )
+                document = await self._rest(document, {})
+
+    async def _rest(self, document: Document, fields: Mapping[str, object]) -> Document:
+        return await self._leases.write(
+            document, lambda current: self._leases.change(current, fields, keep=False)
+        )
 
     async def _step(self, document: Document) -> Document:
-        issuance = agenda.issuance_of(document)
-        holder = document.holder
+        issuance, holder = agenda.issuance_of(document), document.holder
         if issuance is None or holder is None:
             raise LeaseLost(document.hostname)
         bind_contextvars(issuance=issuance.issuance_id)
@@ -252,32 +254,40 @@ class Worker:
             pause_ms = renewal.policy_pause_ms(agenda.certificate_of(document))
             due_at_ms = self._clock.now_ms() + pause_ms
             later = replace(issuance, due_at_ms=due_at_ms, barred=True)
-            fields = {"issuance": later.to_json()}
-            return await self._leases.write(
-                document, lambda current: self._leases.change(current, fields, keep=False)
-            )
+            return await self._rest(document, {"issuance": later.to_json()})
         step = machine.advance(issuance, events.Due(), self._moment())
-        while step.command is not None and not self._stop.is_set():
-            command, issuance = step.command, step.issuance
-            state = issuance.state.value
-            with tracing.step(command.value, issuance.issuance_id, state) as span:
-                call = self._steps.carry_out(command, document.hostname, holder, issuance)
-                event = await self._leases.hold(document, call)
-                step = machine.advance(issuance, event, self._moment())
-                tracing.step_ended(span, type(event).__name__, step.issuance.state.value)
-            _log.debug(
-                "issuance advanced",
-                hostname=document.hostname,
-                saw=type(event).__name__,
-                state=step.issuance.state.value,
-                detail=step.issuance.message,
-            )
-            if not self._may_be_forgotten(document, step, event):
-                left = debts.debt_of_step(command, issuance, event)
-                document = await self._store_step(document, step, event, left)
-            if document.lease is not None and self._goes_on_soon(step):
-                step = await self._rested(step)
+        left: Debt | None = None
+        try:
+            while step.command is not None and not self._stop.is_set():
+                command, issuance = step.command, step.issuance
+                step, event = await self._carried_out(document, holder, command, issuance)
+                left = debts.debt_of_step(command, issuance, event) or left
+                if not self._may_be_forgotten(document, step, event):
+                    document, left = await self._store_step(document, step, event), None
+                if document.lease is not None and self._goes_on_soon(step):
+                    step = await self._rested(step)
+            if left is not None:  # to stop, before what follows it
+                document, left = await self._store_step(document, step, event), None
+        except Exception:
+            if left is not None:  # also by a step that was to be stored with the next one
+                await self._leases.disown(document.hostname, left)
+            raise
         return document
+
+    async def _carried_out(
+        self, document: Document, holder: Holder, command: events.Command, issuance: Issuance
+    ) -> tuple[Step, events.Event]:
+        """What comes of a command, and by which event."""
+        hostname, was = document.hostname, issuance.state.value
+        with tracing.step(command.value, issuance.issuance_id, was) as span:
+            call = self._steps.carry_out(command, hostname, holder, issuance)
+            event = await self._leases.hold(document, call)
+            step = machine.advance(issuance, event, self._moment())
+            saw, state = type(event).__name__, step.issuance.state.value
+            tracing.step_ended(span, saw, state)
+        told = step.issuance.message
+        _log.debug("issuance advanced", hostname=hostname, saw=saw, state=state, detail=told)
+        return step, event
 
     def _may_be_forgotten(self, document: Document, step: Step, event: events.Event) -> bool:
         """Whether a step may be stored with what follows it."""
@@ -295,9 +305,7 @@ class Worker:
         await asyncio.sleep(max(0, step.issuance.due_at_ms - self._clock.now_ms()) / 1000)
         return machine.advance(step.issuance, events.Due(), self._moment())
 
-    async def _store_step(
-        self, document: Document, step: Step, event: events.Event, left: Debt | None
-    ) -> Document:
+    async def _store_step(self, document: Document, step: Step, event: events.Event) -> Document:
         issued = isinstance(event, events.CertificateFetched)
         issuance = None if issued else step.issuance
 
@@ -313,25 +321,20 @@ class Worker:
             goes_on = step.command is not None or self._goes_on_soon(step)
             return self._leases.change(current, fields, keep=goes_on)
 
-        try:
-            stored = await self._leases.write_at_last(document, decide)
-        except LeaseLost:
-            if left is not None:
-                await self._leases.disown(document.hostname, left)
-            raise
+        stored = await self._leases.write_at_last(document, decide)
         await self._give_back(document, step)
         after, now_ms = step.issuance, self._clock.now_ms()
         authority = self._steps.authority_name(after.directory_url or after.failed_at)
         endings.count(after, authority, now_ms, issued=issued)
         if isinstance(event, events.CertificateFetched):
-            is_renewal = after.renewal
-            self._trail.note(deeds.of_issued(document, event.certificate, renewal=is_renewal))
+            self._trail.note(deeds.of_issued(document, event.certificate, renewal=after.renewal))
         elif after.state is State.FAILED:
             self._trail.note(deeds.of_failed(document, after))
         if issued:
             self._pace.issued(now_ms - after.begun_at_ms)
-            authority_url = after.directory_url
-            _log.info("certificate issued", hostname=document.hostname, authority=authority_url)
+            _log.info(
+                "certificate issued", hostname=document.hostname, authority=after.directory_url
+            )
         elif after.state in {State.WAITING, State.FAILED}:
             endings.tell_held_up(document.hostname, after, now_ms)
         elif isinstance(event, events.PropagationSeen) and after.state is State.PROPAGATED:
@@ -349,11 +352,9 @@ class Worker:
             await self._steps.give_back(document.hostname, holder, before)
 
     async def _renew(self, document: Document) -> Document:
-        certificate = agenda.certificate_of(document)
-        holder = document.holder
+        certificate, holder = agenda.certificate_of(document), document.holder
         if certificate is None or holder is None:
             raise LeaseLost(document.hostname)
-        fields: dict[str, object]
         if await self._may_renew(holder, document.hostname):
             name = renewal_id(certificate.chain_pem)
             issuance = machine.request_renewal(self._new_id(), certificate, name, self._moment())
@@ -389,10 +390,9 @@ class Worker:
         def decide(current: Document) -> Change:
             owed = debts.without_debt(agenda.debts_of(current), debt)
             if not payment.paid:
-                told = payment.retry_after_seconds
-                owed = (*owed, debts.put_off(debt, self._clock.now_ms(), told))
-            fields = {"debts": debts.as_stored(owed)}
-            return self._leases.change(current, fields, keep=False)
+                now_ms, told = self._clock.now_ms(), payment.retry_after_seconds
+                owed = (*owed, debts.put_off(debt, now_ms, told))
+            return self._leases.change(current, {"debts": debts.as_stored(owed)}, keep=False)
 
         return await self._leases.write(document, decide)
 

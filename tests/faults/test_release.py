@@ -30,7 +30,6 @@ AT_REST = {State.ISSUED, State.WAITING, State.FAILED}
 
 PASSED_THROUGH = {
     State.PUBLISHED: (Command.CHECK_PROPAGATION, State.ORDERED),
-    State.PROPAGATED: (Command.ANSWER_CHALLENGE, State.ORDERED),
     State.FINALIZING: (Command.FETCH_CERTIFICATE, State.READY),
 }
 """States that are not stored: which step comes next, and what Redis knows by then."""
@@ -140,3 +139,24 @@ def _key_in(document: Document) -> bytes | None:
     if issuance.csr is None:
         return None
     return public_key(x509.load_der_x509_csr(base64.b64decode(issuance.csr)))
+
+
+def test_released_right_before_its_challenge_goes_out_nothing_is_left_of_that(
+    fault_lab: FaultLab, other: DoomedGateway
+) -> None:
+    """The record's debt is paid before there is a record: what comes of the step is a new one."""
+    other.start()
+    fault_lab.wait_until_listening(other)
+    publishes = Point(f"{Command.PUBLISH_CHALLENGE} 1", STEP, 1, BEFORE)
+    gateway = fault_lab.doomed(other.hostname, publishes, signal_number=signal.SIGSTOP)
+    try:
+        gateway.start()
+        assert fault_lab.drive(gateway)
+        assert fault_lab.client.release(other.url, other.hostname) == "released"
+        fault_lab.wait_until_settled([other.hostname])
+        gateway.resume()
+        wait_until(lambda: gateway.has_logged(GAVE_UP), "it gives up", SETTLING_LIMIT_SECONDS)
+        fault_lab.wait_until_settled([other.hostname])
+    finally:
+        gateway.kill()
+    _assert_nothing_is_left(fault_lab, other.hostname)

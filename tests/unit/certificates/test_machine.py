@@ -213,7 +213,7 @@ FORGOTTEN = [
     (State.ORDERED, issuance(State.ORDERED), Command.LOCATE_CHALLENGE, True),
     (State.ORDERED, issuance(State.ORDERED), Command.PUBLISH_CHALLENGE, False),
     (State.ORDERED, issuance(State.PUBLISHED), Command.CHECK_PROPAGATION, True),
-    (State.ORDERED, issuance(State.PROPAGATED), Command.ANSWER_CHALLENGE, True),
+    (State.ORDERED, issuance(State.PROPAGATED), Command.ANSWER_CHALLENGE, False),
     (State.ORDERED, issuance(State.VALIDATING, looks=1, due_at_ms=SOON), None, False),
     (State.VALIDATING, issuance(State.VALIDATING, looks=2, due_at_ms=SOON), None, True),
     (State.VALIDATING, issuance(State.VALIDATING, looks=2, due_at_ms=SOON + 1), None, False),
