@@ -206,7 +206,9 @@ def _base64url(raw: bytes) -> str:
 
 
 def _load_key(private_key_pem: bytes) -> PrivateKey:
-    key = load_pem_private_key(private_key_pem, password=None)
+    # Ours, and sealed since it was made. To look for its primes once more takes a second and longer
+    # (RSA 4096), in the event loop.
+    key = load_pem_private_key(private_key_pem, None, unsafe_skip_rsa_key_validation=True)
     if not isinstance(key, PrivateKey):
         raise TypeError("neither an ECDSA nor an RSA key")
     return key

@@ -85,6 +85,22 @@ def test_good_certificate_passes(key_pem: bytes) -> None:
     assert checked.issuer == "CN=intermediate"
 
 
+def test_own_rsa_key_is_not_proven_once_more() -> None:
+    # That takes a second for RSA 4096, in the event loop; a number that is wrong shows it.
+    key = load_key(RSA_KEY)
+    assert isinstance(key, rsa.RSAPrivateKey)
+    whole = key.private_numbers()
+    wrong = rsa.RSAPrivateNumbers(
+        *(whole.p, whole.q, whole.d, whole.dmp1, whole.dmq1, whole.iqmp + 2),
+        public_numbers=whole.public_numbers,
+    ).private_key(unsafe_skip_rsa_key_validation=True)
+    unproven = wrong.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    with pytest.raises(ValueError, match="Invalid private key"):
+        load_key(unproven)
+    chain = pem(INTERMEDIATE.issue(RSA_KEY, NAMES), INTERMEDIATE.certificate)
+    check_certificate(chain, unproven, HOSTNAME, NOW)
+
+
 def test_certificate_passes_with_the_root_at_the_end() -> None:
     chain = pem(LEAF, INTERMEDIATE.certificate, ROOT.certificate)
     assert check_certificate(chain, KEY, HOSTNAME, NOW).chain_pem == chain
