@@ -1,13 +1,12 @@
 """HTTP/1.1 over connections that are kept: one request out, one answer in.
 
-Responsible for finding the CA's server, TLS, when a connection may be used again, and for reading
-an answer that is bounded in time and size, byte by byte if need be. Knows no proxies, no redirects
-and nothing else of the environment. Judges no answer, and sends nothing twice: `network` does.
+Responsible for finding the CA's server, TLS, when a connection may be used again, and for a bound
+in time. How an answer is read, `answers` knows. Knows no proxies, no redirects and nothing else of
+the environment. Judges no answer, and sends nothing twice: `network` does.
 
 A library was the alternative, and came before: urllib3 takes 0.30 ms of processor time for an
 exchange, and this 0.1. So did threads: to hand an issuance's eight exchanges over to them and back,
-past the interpreter's lock, took 2 of its 15 ms. llhttp (httptools), which the listener has as
-well, reads the answers. One Connections belongs to one event loop.
+past the interpreter's lock, took 2 of its 15 ms. One Connections belongs to one event loop.
 
 Called by `network`.
 """
@@ -16,45 +15,27 @@ import asyncio
 import os
 import re
 import select
-import socket
 import ssl
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
-import httptools
-
+from gateway.certificates import leases
+from gateway.certificates.authority.answers import Answer, Cut, NoAnswer, TooLong
 from gateway.certificates.authority.replies import Reply
+from gateway.dns.lookups import Lookups
 
 CONNECT_SECONDS: Final = 5.0
 READ_SECONDS: Final = 20.0
-MAX_BODY_BYTES: Final = 1024 * 1024
-MAX_HEAD_BYTES: Final = 65536
 
 _PORTS: Final = {"https": 443, "http": 80}
-_FIRST_FINAL_STATUS: Final = 200
 # All that a URL may hold as it is (RFC 3986, 2), and what is encoded already.
 _LEFT_AS_IT_IS: Final = "!#$%&'()*+,/:;=?@[]~"
 # All of it but the mark of a fragment, which is not sent: as a CA's URLs are.
 _PLAIN_URL: Final = re.compile(r"[A-Za-z0-9_.!$%&'()*+,/:;=?@\[\]~-]*")
-
-
-class NoAnswer(Exception):
-    """There is none; a sentence says why."""
-
-
-class Cut(NoAnswer):
-    """The connection ended, or brought what is no HTTP, before an answer was complete."""
-
-    def __init__(self) -> None:
-        super().__init__("the CA cut the connection off before its answer was complete")
-
-
-class TooLong(Exception):
-    """The answer is longer than any that a CA gives."""
 
 
 class Place(NamedTuple):
@@ -94,6 +75,7 @@ class Connections:
         # The last one used is used first.
         self._idle: dict[Place, deque[_Connection]] = {}
         self._outlasting: set[asyncio.Future[None]] = set()
+        self._lookups = Lookups()
 
     def close(self) -> None:
         """Close the idle ones; those in use are closed when their answer has come.
@@ -115,13 +97,14 @@ class Connections:
         The CA may act on what was sent. So a caller that is cancelled after that gets the answer
         all the same, unless it `may_be_left`; its task can tell that it was cancelled.
 
-        Raises: NoAnswer, Cut, TooLong.
+        Raises: NoAnswer, Cut, TooLong; LeaseOver, and nothing was sent.
         """
         place, head = _read_url(request)
         connection = await self._connection(place, deadline)
-        answer = _Answer(is_head=request.method == "HEAD")
-        answered = connection.ask(head + (request.body or b""), answer, deadline)
+        answer = Answer(is_head=request.method == "HEAD")
         try:
+            leases.check()  # Here, since it took seconds to connect, maybe.
+            answered = connection.ask(head + (request.body or b""), answer, deadline)
             await self._outlast(answered, may_be_left=may_be_left)
         except BaseException:
             connection.close()
@@ -154,29 +137,42 @@ class Connections:
             if connection.is_silent:
                 return connection
             connection.close()
-        seconds = min(CONNECT_SECONDS, max(deadline - self._monotonic(), 0.001))
+        return await self._connected(place, deadline)
+
+    async def _connected(self, place: Place, deadline: float) -> "_Connection":
+        """A new one, with the first of the server's addresses that lets it."""
+        until = asyncio.get_running_loop().time() + self._patience(deadline)
+        addresses = await self._lookups.addresses(place.host, until=until)
+        reason = NoAnswer("the CA's host name cannot be resolved")
+        for address in addresses:
+            try:
+                async with asyncio.timeout(self._patience(deadline)):
+                    return await self._opened(place, address)
+            except TimeoutError:
+                reason = NoAnswer("no connection to the CA in time")
+            except ssl.SSLError as error:
+                raise NoAnswer(_tls_sentence(error)) from None
+            except (ConnectionResetError, ConnectionAbortedError, BrokenPipeError):
+                raise Cut from None
+            except OSError as error:
+                # asyncio has words of its own there, with the address in them.
+                words = os.strerror(error.errno) if error.errno else "refused"
+                reason = NoAnswer(f"no connection to the CA: {words}")
+        raise reason
+
+    async def _opened(self, place: Place, address: str) -> "_Connection":
         is_tls = place.scheme == "https"
-        try:
-            async with asyncio.timeout(seconds):
-                _, made = await asyncio.get_running_loop().create_connection(
-                    lambda: _Connection(self._monotonic),
-                    *(place.host, place.port),
-                    ssl=self._tls if is_tls else None,
-                    server_hostname=place.host.removesuffix(".") if is_tls else None,
-                )
-        except TimeoutError:
-            raise NoAnswer("no connection to the CA in time") from None
-        except ssl.SSLError as error:
-            raise NoAnswer(_tls_sentence(error)) from None
-        except (socket.gaierror, UnicodeError):
-            raise NoAnswer("the CA's host name cannot be resolved") from None
-        except (ConnectionResetError, ConnectionAbortedError, BrokenPipeError):
-            raise Cut from None
-        except OSError as error:
-            # asyncio has words of its own there, with the address in them.
-            reason = os.strerror(error.errno) if error.errno else "refused"
-            raise NoAnswer(f"no connection to the CA: {reason}") from None
+        _, made = await asyncio.get_running_loop().create_connection(
+            lambda: _Connection(self._monotonic),
+            *(address, place.port),
+            ssl=self._tls if is_tls else None,
+            server_hostname=place.host.removesuffix(".") if is_tls else None,
+        )
         return made
+
+    def _patience(self, deadline: float) -> float:
+        """How many seconds to look a name up for, or to wait for one address."""
+        return min(CONNECT_SECONDS, max(deadline - self._monotonic(), 0.001))
 
 
 class _Connection(asyncio.Protocol):
@@ -185,9 +181,8 @@ class _Connection(asyncio.Protocol):
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._loop = asyncio.get_running_loop()
         self._monotonic = monotonic
-        self._answer: _Answer | None = None
+        self._answer: Answer | None = None
         self._deadline = 0.0
-        self._seconds = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._is_open = False
 
@@ -200,15 +195,14 @@ class _Connection(asyncio.Protocol):
         waiting.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
         return not waiting.poll(0)
 
-    def ask(self, request: bytes, answer: "_Answer", deadline: float) -> asyncio.Future[None]:
+    def ask(self, request: bytes, answer: Answer, deadline: float) -> asyncio.Future[None]:
         """Send a request; what comes is the answer's. Done once that is complete, or will not be.
 
         Its exceptions are NoAnswer, Cut, TooLong.
         """
         self._answer, self._deadline = answer, deadline
         self._answered = self._loop.create_future()
-        self._seconds = min(READ_SECONDS, max(deadline - self._monotonic(), 0.001))
-        self._timer = self._loop.call_later(self._seconds, self._time_out)
+        self._wait()
         self._transport.write(request)
         return self._answered
 
@@ -253,7 +247,12 @@ class _Connection(asyncio.Protocol):
             self._end(NoAnswer("the CA took too long to answer"))
         elif self._timer is not None:
             self._timer.cancel()
-            self._timer = self._loop.call_later(self._seconds, self._time_out)
+            self._wait()
+
+    def _wait(self) -> None:
+        """For the next piece, and never past the deadline."""
+        seconds = min(READ_SECONDS, max(self._deadline - self._monotonic(), 0.001))
+        self._timer = self._loop.call_later(seconds, self._time_out)
 
     def _time_out(self) -> None:
         self._end(NoAnswer("no answer from the CA in time"))
@@ -272,86 +271,6 @@ class _Connection(asyncio.Protocol):
             self._answered.set_result(None)
         else:
             self._answered.set_exception(fault)
-
-
-class _Answer:
-    """An answer as it comes in: what llhttp tells of it."""
-
-    def __init__(self, *, is_head: bool) -> None:
-        self.is_complete = False
-        self._is_head = is_head
-        self._received = 0
-        self._status = 0
-        self._headers: dict[str, str] = {}
-        self._body = bytearray()
-        self._has_head = False
-        self._is_more = False
-        self._is_current = False
-        self._parser: Any = httptools.HttpResponseParser(self)
-
-    @property
-    def reply(self) -> Reply:
-        return Reply(self._status, self._headers, bytes(self._body))
-
-    @property
-    def lets_keep(self) -> bool:
-        """Whether the next answer may come over the same connection."""
-        is_kept = "close" not in self._headers.get("connection", "").lower()
-        return is_kept and self._is_current and self._is_delimited and not self._is_more
-
-    @property
-    def _is_delimited(self) -> bool:
-        """Whether it ends before its connection does."""
-        told = self._headers.keys() & {"content-length", "transfer-encoding"}
-        return bool(told) or self._is_head or self._status in {204, 304}
-
-    def feed(self, chunk: bytes) -> None:
-        """Take what has come; nothing means that the connection has ended. Raises: Cut, TooLong."""
-        if not chunk:
-            if not self._has_head or self._is_delimited:
-                raise Cut
-            self.is_complete = True
-            return
-        self._received += len(chunk)
-        try:
-            self._parser.feed_data(chunk)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            raise Cut from None
-        if self.is_complete:
-            self._parser = None  # They name each other: nobody has to find that out.
-        head_bytes = self._received - len(self._body)
-        if len(self._body) > MAX_BODY_BYTES or (not self._has_head and head_bytes > MAX_HEAD_BYTES):
-            raise TooLong
-
-    # What llhttp calls.
-
-    def on_message_begin(self) -> None:
-        self._is_more = self.is_complete
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self._has_head:
-            return  # of another answer, or after a body in chunks
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        told = self._headers.get(key)
-        self._headers[key] = text if told is None else f"{told}, {text}"
-
-    def on_headers_complete(self) -> None:
-        if self._has_head:
-            return
-        self._status = self._parser.get_status_code()
-        self._is_current = self._parser.get_http_version() == "1.1"
-        if self._status < _FIRST_FINAL_STATUS:
-            self._headers.clear()  # The answer itself is still to come.
-            return
-        self._has_head = True
-        self.is_complete = self._is_head
-
-    def on_body(self, data: bytes) -> None:
-        if not self.is_complete:
-            self._body += data
-
-    def on_message_complete(self) -> None:
-        self.is_complete = self._has_head
 
 
 def _read_url(request: Request) -> tuple[Place, bytes]:

@@ -23,14 +23,8 @@ from typing import Final
 
 import certifi
 
-from gateway.certificates import leases
-from gateway.certificates.authority.connections import (
-    Connections,
-    Cut,
-    NoAnswer,
-    Request,
-    TooLong,
-)
+from gateway.certificates.authority.answers import Cut, NoAnswer, TooLong
+from gateway.certificates.authority.connections import Connections, Request
 from gateway.certificates.authority.replies import Reply, one_line
 from gateway.certificates.authority.signing import Signer
 from gateway.certificates.orders import AuthorityFault, FaultKind
@@ -155,7 +149,6 @@ class Network:
         while True:
             if deadline <= self._monotonic():
                 raise _unreachable("the CA took too long to answer")
-            leases.check()
             try:
                 exchange = self._connections.exchange(request, deadline, may_be_left=may_be_left)
                 return await exchange, was_sent

@@ -13,14 +13,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from gateway.certificates.authority.connections import (
-    MAX_HEAD_BYTES,
-    Connections,
-    Cut,
-    NoAnswer,
-    Request,
-    TooLong,
-)
+from gateway.certificates.authority.answers import MAX_HEAD_BYTES, Cut, NoAnswer, TooLong
+from gateway.certificates.authority.connections import Connections, Request
 from gateway.certificates.authority.network import _tls_context
 from gateway.certificates.authority.replies import Reply
 from tests.lab.ports import LOOPBACK

@@ -13,7 +13,7 @@ import pytest
 
 from gateway.certificates.accounts import StoredAccount
 from gateway.certificates.authority import Authority
-from gateway.certificates.authority.connections import MAX_BODY_BYTES
+from gateway.certificates.authority.answers import MAX_BODY_BYTES
 from gateway.certificates.authority.network import MAX_NONCE_RETRIES, Network, Post
 from gateway.certificates.authority.replies import Reply
 from gateway.certificates.authority.signing import load_signer
