@@ -111,7 +111,7 @@ class AuthorityFault(Exception):
 
     `problem_type` is the CA's own name for it (RFC 8555 section 6.7), without the URN prefix; `""`
     when the CA named nothing. `http_status` is that of the answer, None where there was none.
-    `is_unsent`: it never reached the CA.
+    `is_unsent`: what was to be asked never reached the CA, whatever went there before.
     """
 
     def __init__(

@@ -19,7 +19,9 @@ _FIRST_FINAL_STATUS: Final = 200
 
 
 class NoAnswer(Exception):
-    """There is none; a sentence says why."""
+    """There is none; a sentence says why. `is_unsent`: nothing was asked either."""
+
+    is_unsent = False
 
 
 class Cut(NoAnswer):

@@ -110,11 +110,15 @@ class Caller:
         is waited for, also by a caller that is cancelled meanwhile, unless it `may_be_left`.
         """
         deadline = self._monotonic() + CALL_SECONDS
-        directory = await self._known_directory(deadline)
-        target = _entry(directory, operation) if url is None else url
-        post = Post(target, payload, signer, directory["newNonce"], accept)
-        self._demand_own(post.url)
-        self._demand_own(post.new_nonce_url)
+        try:
+            directory = await self._known_directory(deadline)
+            target = _entry(directory, operation) if url is None else url
+            post = Post(target, payload, signer, directory["newNonce"], accept)
+            self._demand_own(post.url)
+            self._demand_own(post.new_nonce_url)
+        except AuthorityFault as fault:
+            fault.is_unsent = True
+            raise
         try:
             exchange = self._post(post, deadline, may_be_left=may_be_left)
             return await self._logged(operation, exchange)
@@ -135,9 +139,13 @@ class Caller:
         try:
             return await self._network.post(post, deadline, may_be_left=may_be_left)
         except NoNonce as refusal:
-            if refusal.reply.is_success:
-                raise senseless(Operation.NEW_NONCE, "holds no usable nonce") from None
-            raise fault_of(Operation.NEW_NONCE, refusal.reply, self._now_utc()) from None
+            fault = (
+                senseless(Operation.NEW_NONCE, "holds no usable nonce")
+                if refusal.reply.is_success
+                else fault_of(Operation.NEW_NONCE, refusal.reply, self._now_utc())
+            )
+            fault.is_unsent = True
+            raise fault from None
 
     async def _known_directory(self, deadline: float) -> Mapping[str, str]:
         at_hand = self.directory_at_hand()

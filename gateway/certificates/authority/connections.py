@@ -99,8 +99,12 @@ class Connections:
 
         Raises: NoAnswer, Cut, TooLong; LeaseOver, and nothing was sent.
         """
-        place, head = _read_url(request)
-        connection = await self._connection(place, deadline)
+        try:
+            place, head = _read_url(request)
+            connection = await self._connection(place, deadline)
+        except NoAnswer as reason:
+            reason.is_unsent = True
+            raise
         answer = Answer(is_head=request.method == "HEAD")
         try:
             leases.check()  # Here, since it took seconds to connect, maybe.

@@ -159,6 +159,7 @@ def again(fault: AuthorityFault, kind: FaultKind) -> AuthorityFault:
         fault.retry_after_seconds,
         problem_type=fault.problem_type,
         http_status=fault.http_status,
+        is_unsent=fault.is_unsent,
     )
 
 

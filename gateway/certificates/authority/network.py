@@ -109,13 +109,13 @@ class Network:
             nonce = await self._take_nonce(post.new_nonce_url, deadline)
             body = post.signer.sign(post.payload, url=post.url, nonce=nonce)
             request = self._request("POST", post.url, body, headers)
-            reply, was_resent = await self._exchange(request, deadline, may_be_left=may_be_left)
+            reply, was_lost = await self._exchange(request, deadline, may_be_left=may_be_left)
             fresh = _nonce_of(reply)
             if fresh is not None:
                 self._nonces.append(fresh)
             if not _is_bad_nonce(reply) or retries == MAX_NONCE_RETRIES:
                 return reply
-            if was_resent and post.payload:
+            if was_lost and post.payload:
                 raise _unreachable("the CA's answer was lost: it may have done what was asked")
             retries += 1
 
@@ -130,7 +130,11 @@ class Network:
 
     async def _read(self, method: str, url: str, deadline: float) -> Reply:
         request = self._request(method, url)
-        return (await self._exchange(request, deadline, may_be_left=True))[0]
+        try:
+            return (await self._exchange(request, deadline, may_be_left=True))[0]
+        except AuthorityFault as fault:
+            fault.is_unsent = True  # a read alone
+            raise
 
     def _request(
         self, method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] = _NONE
@@ -140,24 +144,23 @@ class Network:
     async def _exchange(
         self, request: Request, deadline: float, *, may_be_left: bool
     ) -> tuple[Reply, bool]:
-        """Answer the reply, and whether the request went out a second time.
+        """Answer the reply, and whether one before that may have been lost.
 
         A CA may close an idle connection at the moment it is used again. The same bytes are then
         sent once more, which can't be done twice: their nonce is good for one request only.
         """
-        was_sent = False
+        is_second, is_lost = False, False
         while True:
             if deadline <= self._monotonic():
-                raise _unreachable("the CA took too long to answer")
+                raise _unreachable("the CA took too long to answer", is_unsent=not is_lost)
             try:
                 exchange = self._connections.exchange(request, deadline, may_be_left=may_be_left)
-                return await exchange, was_sent
-            except Cut as reason:
-                if was_sent:
-                    raise _unreachable(str(reason)) from None
-                was_sent = True
+                return await exchange, is_lost
             except NoAnswer as reason:
-                raise _unreachable(str(reason)) from None
+                is_lost = is_lost or not reason.is_unsent
+                if is_second or not isinstance(reason, Cut):
+                    raise _unreachable(str(reason), is_unsent=not is_lost) from None
+                is_second = True
             except TooLong:
                 detail = "the CA's answer is too long"
                 raise AuthorityFault(FaultKind.SERVER_ERROR, detail) from None
@@ -191,5 +194,5 @@ def _nonce_of(reply: Reply) -> bytes | None:
     return raw if raw and same else None
 
 
-def _unreachable(sentence: str) -> AuthorityFault:
-    return AuthorityFault(FaultKind.UNREACHABLE, one_line(sentence))
+def _unreachable(sentence: str, *, is_unsent: bool = False) -> AuthorityFault:
+    return AuthorityFault(FaultKind.UNREACHABLE, one_line(sentence), is_unsent=is_unsent)

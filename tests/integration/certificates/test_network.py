@@ -1,6 +1,7 @@
 """HTTP with a CA that misbehaves, and what becomes of its nonces."""
 
 import base64
+import contextlib
 import json
 import socket
 import threading
@@ -8,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from itertools import count
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -33,6 +35,7 @@ from tests.integration.certificates.scripted import (
     scripted_settings,
 )
 from tests.lab.ports import LOOPBACK
+from tests.lab.process import wait_until
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 SIGNER = load_signer(new_private_key(KeyType.ECDSA_P256), "http://ca.example.test/account/1")
@@ -334,3 +337,40 @@ async def test_certificate_that_is_not_pem_is_the_fault_of_the_server(body: byte
         await authority.close()
     assert caught.value.kind is FaultKind.SERVER_ERROR
     assert ca.seen[-1].headers["accept"] == "application/pem-certificate-chain"
+
+
+async def test_fault_says_that_nothing_was_asked_where_no_connection_was_made(
+    network: Network,
+) -> None:
+    with scripted_ca([NEW_NONCE, answer(200, b"{}", nonce="AAAA")]) as ca:
+        await post(network, ca, WRITE)
+        object_url, nonce_url = f"{ca.url}/object", f"{ca.url}/nonce"
+    wait_until(lambda: not _takes(object_url), "it is away")
+    for _ in range(2):  # with a nonce at hand, and without
+        with pytest.raises(AuthorityFault) as caught:
+            await network.post(Post(object_url, WRITE, SIGNER, nonce_url), soon())
+        assert (caught.value.kind, caught.value.may_be_done) == (FaultKind.UNREACHABLE, False)
+
+
+def _takes(url: str) -> bool:
+    parts = urlsplit(url)
+    with contextlib.suppress(OSError), socket.create_connection((parts.hostname, parts.port)):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("steps", [[CUT, CUT], [bad_nonce("AAAA"), CUT, CUT]])
+async def test_fault_says_that_it_may_have_been_done_where_an_answer_was_lost(
+    network: Network, steps: list[bytes]
+) -> None:
+    with scripted_ca([NEW_NONCE, *steps]) as ca, pytest.raises(AuthorityFault) as caught:
+        await post(network, ca, WRITE)
+    assert caught.value.may_be_done
+
+
+async def test_fault_says_that_nothing_was_asked_where_the_nonce_did_not_come(
+    network: Network,
+) -> None:
+    with scripted_ca([CUT, CUT]) as ca, pytest.raises(AuthorityFault) as caught:
+        await post(network, ca, WRITE)
+    assert not caught.value.may_be_done
