@@ -145,10 +145,19 @@ class FaultLab:
             yield gateway
 
     def ask_for_some(self, hostnames: Sequence[str], urls: Sequence[str]) -> None:
-        """Ask for new hostnames' certificates, all at once, at the gateways in turn."""
+        """Ask for new hostnames' certificates, all at once, at the gateways in turn.
+
+        The CA sleeps meanwhile: else the first ones could have theirs before the last are asked
+        for, or all of them before anybody looks.
+        """
         asked = [urls[number % len(urls)] for number in range(len(hostnames))]
-        with ThreadPoolExecutor(len(hostnames)) as threads:
-            list(threads.map(self.client.get, asked, hostnames))
+        authority = self.lab.pebble.process
+        authority.pause()
+        try:
+            with ThreadPoolExecutor(len(hostnames)) as threads:
+                list(threads.map(self.client.get, asked, hostnames))
+        finally:
+            authority.resume()
 
     def wait_until_in_the_middle(self, hostnames: Iterable[str]) -> None:
         """Wait until the first order is there."""
