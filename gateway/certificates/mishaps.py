@@ -35,7 +35,7 @@ from gateway.certificates.moves import (
     without_key,
     without_order,
 )
-from gateway.certificates.orders import PASSING, FaultKind
+from gateway.certificates.orders import LATER, FaultKind
 from gateway.certificates.states import Issuance, Reason, State, replace
 
 if TYPE_CHECKING:
@@ -62,9 +62,6 @@ PASSED_OVER_MS: Final = 600_000
 BUSY_PAUSE_MS: Final = 1_000
 LONGEST_HOLD_MS: Final = 24 * 3_600_000
 
-_LATER: Final = PASSING | {FaultKind.RATE_LIMITED, FaultKind.BUSY}
-"""What says nothing against the order: it may be placed at another time."""
-
 _REPLACES_REFUSED: Final = {
     FaultKind.REFUSED,
     FaultKind.ACCOUNT_REFUSED,
@@ -81,7 +78,7 @@ def lapses(issuance: Issuance, kind: FaultKind) -> bool:
     by the figures for new names.
     """
     is_unplaced = issuance.state is State.REQUESTED and issuance.directory_url is not None
-    return is_unplaced and not issuance.renewal and kind in _LATER
+    return is_unplaced and not issuance.renewal and kind in LATER
 
 
 def authority_failed(issuance: Issuance, event: events.AuthorityFailed, moment: Moment) -> Step:

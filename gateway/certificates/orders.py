@@ -105,6 +105,9 @@ class FaultKind(StrEnum):
 PASSING: Final = frozenset({FaultKind.UNREACHABLE, FaultKind.SERVER_ERROR})
 """The authority is away or broken, and may be back at any moment."""
 
+LATER: Final = PASSING | {FaultKind.RATE_LIMITED, FaultKind.BUSY}
+"""What says nothing against what was asked: it may be asked at another time."""
+
 
 class AuthorityFault(Exception):
     """A call to the CA failed; `kind` says what follows from it, `detail` is for a person.

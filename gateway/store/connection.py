@@ -77,7 +77,7 @@ class Store(Sender):
 
         None where that cannot be done without waiting. Else `begun_hash` answers, or it is dropped.
         """
-        return self._begin(key, ("HGETALL", key))
+        return self._begin(Errand(key, (("HGETALL", key),)))
 
     async def begun_hash(self, begun: Begun) -> dict[str, str] | None:
         """What `begin_hash` has asked for, as `hashes` answers it."""

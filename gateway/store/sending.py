@@ -121,15 +121,13 @@ class Sender:
             raise StoreUnavailable(self._refusal)
         await self._router.run(errands)
 
-    def _begin(self, key: str, command: Command) -> Begun | None:
-        """Send one command at once, see `Router.begin`."""
-        if self._refusal is not None:
-            return None
-        return self._router.begin(Errand(key, (command,)))
+    def _begin(self, errand: Errand) -> Begun | None:
+        """Send an errand at once, see `Router.begin`."""
+        return None if self._refusal is not None else self._router.begin(errand)
 
     async def _read(self, key: str, command: Command) -> Any:
         errand = Errand(key, (command,))
-        begun = None if self._refusal is not None else self._router.begin(errand)
+        begun = self._begin(errand)
         if begun is not None:  # mostly, and a way of half as many steps
             await self._router.finish(begun)
         else:

@@ -37,14 +37,12 @@ from gateway.certificates.authority.registrar import Registrar
 from gateway.certificates.authority.replies import Reply
 from gateway.certificates.authority.settings import AuthoritySettings
 from gateway.certificates.authority.signing import Signer, contact_urls, load_signer
-from gateway.certificates.orders import PASSING, AccountView, AuthorityFault, FaultKind
+from gateway.certificates.orders import LATER, AccountView, AuthorityFault, FaultKind
 from gateway.certificates.sealing import KeyMissing
 
 JSON: Final = "application/json"
 
 _REFUSALS: Final = frozenset({400, 401, 403})
-
-_LATER: Final = PASSING | {FaultKind.RATE_LIMITED, FaultKind.BUSY}
 
 _AT_ACCOUNT_URL: Final = frozenset({Operation.READ_ACCOUNT, Operation.UPDATE_ACCOUNT})
 # A key may be replaced again while a call that was signed with the one before is on its way.
@@ -256,7 +254,7 @@ class Account:
         try:
             following = await self._registrar.found(stored.next_key_pem)
         except AuthorityFault as fault:
-            if fault.kind in _LATER:
+            if fault.kind in LATER:
                 raise
             return None  # the fault that led here says more
         if following is None or following.account_url != stored.url:
