@@ -84,6 +84,12 @@ def found_at(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
 
 
+async def require_ok(connections: Connections, port: int) -> None:
+    request = Request("GET", f"http://ca.test:{port}/", {})
+    reply = await connections.exchange(request, time.monotonic() + 30)
+    assert reply.body == b"ok"
+
+
 async def test_next_address_is_tried_when_the_first_one_does_not_answer(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,9 +98,7 @@ async def test_next_address_is_tried_when_the_first_one_does_not_answer(
         port = server.listener.getsockname()[1]
         with deaf(port) as address:
             found_at(monkeypatch, address, LOOPBACK)
-            request = Request("GET", f"http://ca.test:{port}/", {})
-            reply = await connections.exchange(request, time.monotonic() + 30)
-    assert reply.body == b"ok"
+            await require_ok(connections, port)
 
 
 async def test_next_address_is_tried_when_the_first_one_refuses(
@@ -103,9 +107,7 @@ async def test_next_address_is_tried_when_the_first_one_refuses(
     with serving([OK]) as server:
         port = server.listener.getsockname()[1]
         found_at(monkeypatch, "127.0.0.2", LOOPBACK)
-        request = Request("GET", f"http://ca.test:{port}/", {})
-        reply = await connections.exchange(request, time.monotonic() + 30)
-    assert reply.body == b"ok"
+        await require_ok(connections, port)
 
 
 async def test_resolver_that_hangs_keeps_no_thread_from_others(

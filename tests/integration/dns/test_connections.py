@@ -94,6 +94,15 @@ async def ask(
     return await exchange.ask(Peer.primary_of(zone), query, over=Over.TCP, deadline=until or soon())
 
 
+async def carried_by_three(answer: Answer, bind: BindPair) -> list[int]:
+    """Ask three times, each answered in the end; how many messages each connection has carried."""
+    async with counted(answer) as line:
+        with keeping() as exchange:
+            for _ in range(3):
+                assert (await ask(exchange, line.endpoint, bind)).answer
+        return line.carried
+
+
 async def answer_to(bind: BindPair, message: bytes) -> bytes:
     return (await tcp_exchange(bind.primary, len(message).to_bytes(2, "big") + message))[2:]
 
@@ -220,11 +229,7 @@ async def test_query_is_sent_again_when_the_kept_connection_is_closed_instead(
     async def once(number: int, message: bytes) -> bytes | None:
         return await tcp_exchange(bind.primary, message) if number == 1 else None
 
-    async with counted(once) as line:
-        with keeping() as exchange:
-            for _ in range(3):
-                assert (await ask(exchange, line.endpoint, bind)).answer
-        assert line.carried == [2, 2, 1]
+    assert await carried_by_three(once, bind) == [2, 2, 1]
 
 
 async def test_server_that_closes_after_each_answer_is_asked_over_new_ones(
@@ -308,11 +313,7 @@ async def test_query_that_meets_a_late_second_answer_is_asked_over_a_new_connect
         answers.append(await tcp_exchange(bind.primary, message))
         return b"".join(answers[-number:])
 
-    async with counted(late) as line:
-        with keeping() as exchange:
-            for _ in range(3):
-                assert (await ask(exchange, line.endpoint, bind)).answer
-        assert line.carried == [2, 2, 1]
+    assert await carried_by_three(late, bind) == [2, 2, 1]
 
 
 async def test_query_waits_for_a_connection_no_longer_than_its_time(
