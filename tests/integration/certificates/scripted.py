@@ -40,6 +40,7 @@ class ScriptedCa:
     def __post_init__(self) -> None:
         # The connection that is served now; none is yet.
         self._connection = self.listener
+        self._is_over = False
 
     @property
     def url(self) -> str:
@@ -59,11 +60,13 @@ class ScriptedCa:
                 self._connection as connection,
                 connection.makefile("rb") as stream,
             ):
-                while self._answer(stream):
+                # A connection that was taken just as `close` looked is not shut down by it.
+                while not self._is_over and self._answer(stream):
                     pass
 
     def close(self) -> None:
         """Wake the serving thread up wherever it waits, and end it."""
+        self._is_over = True
         for waiting in (self.listener, self._connection):
             with contextlib.suppress(OSError):
                 waiting.shutdown(socket.SHUT_RDWR)
