@@ -1,35 +1,74 @@
-"""How long issuances take here and now: the basis of an honest `retryAfterMs`."""
+"""How long issuances take here and now: the basis of an honest `retryAfterMs`.
+
+Told apart are the wait for a turn, which grows with those ahead, and the work from the order on,
+which hardly does. One that was requested just now is told both; one that has an order, what is left
+of the work. Whoever waits for a turn that is late is told a quarter of the time that it took so
+far. One median from the request to the certificate was the alternative: after a thousand at once,
+the next one by itself was told what the last of those had waited.
+
+Called by the worker, which teaches it, and by whoever answers calls.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from statistics import median
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gateway.certificates.states import Issuance
 
 FIRST_GUESS_MS: Final = 1_000
 SHORTEST_MS: Final = 100
 LONGEST_MS: Final = 60_000
 REMEMBERED: Final = 9
 
+LATE_SHARE: Final = 4
+"""What is late is expected to take a fourth of its time longer: so it is fetched that much later at
+the most, and asked for ten times while its age grows tenfold."""
+
 
 class Pace:
-    """The median of the last issuances that this process finished.
+    """The median of the last issuances that this process finished, from the order on.
 
     Not their mean: one that a dead name server held up for minutes says nothing of the next.
     """
 
     def __init__(self) -> None:
         self._took_ms: deque[int] = deque((FIRST_GUESS_MS,), maxlen=REMEMBERED)
+        self._turns_ahead: Callable[[], float] = lambda: 0.0
 
-    def issued(self, took_ms: int) -> None:
+    def watch(self, turns_ahead: Callable[[], float]) -> None:
+        """Learn where to see for how many turns one waits that comes now, each of one issuance."""
+        self._turns_ahead = turns_ahead
+
+    def issued(self, issuance: Issuance, now_ms: int) -> None:
         """Take one finished issuance into account."""
-        self._took_ms.append(took_ms)
+        self._took_ms.append(now_ms - _worked_since_ms(issuance))
 
-    def remaining_ms(self, elapsed_ms: int) -> int:
-        """An estimate of how much longer an issuance takes that has taken `elapsed_ms`.
+    def whole_ms(self) -> int:
+        """An estimate for one that is requested now."""
+        return _bounded(median(self._took_ms) * (1 + self._turns_ahead()))
 
-        What is left of the typical time; past it, half as long again as it took so far, since what
-        is late tends to be later still.
+    def remaining_ms(self, issuance: Issuance, now_ms: int) -> int:
+        """An estimate of how much longer an issuance takes that is under way.
+
+        What is left of the typical time; past it, some of what it took so far, since what is late
+        tends to be later still.
         """
-        left_ms = max(median(self._took_ms) - elapsed_ms, elapsed_ms / 2)
-        return int(min(LONGEST_MS, max(SHORTEST_MS, left_ms)))
+        elapsed_ms = now_ms - _worked_since_ms(issuance)
+        left_ms = median(self._took_ms)
+        if issuance.ordered_at_ms is not None:
+            left_ms -= elapsed_ms
+        return _bounded(max(left_ms, elapsed_ms / LATE_SHARE))
+
+
+def _worked_since_ms(issuance: Issuance) -> int:
+    """Since when it is at work, as far as that is known; an outage in between does not count."""
+    return max(issuance.begun_at_ms, issuance.ordered_at_ms or 0)
+
+
+def _bounded(estimate_ms: float) -> int:
+    return int(min(LONGEST_MS, max(SHORTEST_MS, estimate_ms)))

@@ -52,7 +52,8 @@ def _times_of_states(stored: object) -> dict[str, object]:
 
 ToldMs = Annotated[EpochMs | None, BeforeValidator(_time_or_none)]
 StageTimes = Annotated[Mapping[str, EpochMs], BeforeValidator(_times_of_states)]
-"""Times that only a person reads: what is none is left out, and takes nothing else away."""
+"""Times that only a person reads, and who estimates: what is none is left out, and takes nothing
+else away."""
 
 
 class Reason(StrEnum):
@@ -82,7 +83,8 @@ class Issuance:
     them again. `sealed_key` and `csr` (DER, base64) exist from before the order on, the challenge's
     zone and name from before its TXT is published; `challenge_key` is the thumbprint of the account
     key that its value was computed with. `published_at_ms` is when its TXT was first published.
-    `passed_ms` says when each state was first entered in this attempt, for a person to read.
+    `passed_ms` says when each state was first entered in this attempt, for a person to read and to
+    estimate by.
 
     A renewal's `renewal_id` names the certificate that it replaces (RFC 9773 section 4.1), which is
     from `renewed_directory_url`; `replaces` is the same once the order is to say so. From
@@ -135,6 +137,11 @@ class Issuance:
     def since_ms(self) -> int:
         """Since when it is wanted, as far as is known, however often it was begun."""
         return self.begun_at_ms if self.wanted_since_ms is None else self.wanted_since_ms
+
+    @property
+    def ordered_at_ms(self) -> int | None:
+        """When this attempt came to have an order; None while it waits for its turn."""
+        return self.passed_ms.get(State.ORDERED.value)
 
     @property
     def begins_anew(self) -> bool:

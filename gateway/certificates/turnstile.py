@@ -252,6 +252,11 @@ class Turnstile:
         return hostname in self._inside or hostname in self._lines
 
     @property
+    def waiting(self) -> int:
+        """How many hostnames wait for a place."""
+        return len(self._lines)
+
+    @property
     def tasks(self) -> AbstractSet[asyncio.Task[None]]:
         """The work under way."""
         return frozenset(self._tasks)

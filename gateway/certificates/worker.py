@@ -96,6 +96,7 @@ class Worker:
         self._new_id = new_id
         self._jitter = jitter
         self._turnstile = Turnstile(concurrency, self._work_in_turn, zone_of)
+        pace.watch(lambda: self._turnstile.waiting / concurrency)
         self._lookout = Lookout(documents, self._turnstile.__contains__)
         self._grace = Grace(clock)
         self._leases = Leaseholder(
@@ -331,7 +332,7 @@ class Worker:
         elif after.state is State.FAILED:
             self._trail.note(deeds.of_failed(document, after))
         if issued:
-            self._pace.issued(now_ms - after.begun_at_ms)
+            self._pace.issued(after, now_ms)
             _log.info(
                 "certificate issued", hostname=document.hostname, authority=after.directory_url
             )

@@ -248,9 +248,9 @@ class Certificates:
     def _under_way(self, issuance: Issuance, now_ms: int) -> Answer:
         rest_ms = max(issuance.due_at_ms, issuance.told_until_ms or 0) - now_ms
         if issuance.state not in {State.WAITING, State.FAILED}:
-            remaining_ms = self._pace.remaining_ms(now_ms - issuance.begun_at_ms)
+            remaining_ms = self._pace.remaining_ms(issuance, now_ms)
             return CertificatePending(retry_after_ms=max(remaining_ms, rest_ms))
-        held_ms = max(rest_ms, 0) + self._pace.remaining_ms(0)
+        held_ms = max(rest_ms, 0) + self._pace.whole_ms()
         if issuance.reason is Reason.RATE_LIMITED and held_ms <= SHORT_HOLD_MS:
             # Under way, as far as a client is concerned.
             return CertificatePending(retry_after_ms=held_ms)
@@ -272,7 +272,7 @@ class Certificates:
 
         await self._documents.change(owner.hostname, decide)
         self._wake(owner.hostname, owner.client_id)
-        return CertificatePending(retry_after_ms=self._pace.remaining_ms(0))
+        return CertificatePending(retry_after_ms=self._pace.whole_ms())
 
     async def _start(self, owner: Owner, holder: Holder, document: Document) -> Answer:
         refusal = self._cannot_issue(owner)
@@ -293,7 +293,7 @@ class Certificates:
         if is_begun:
             self._trail.note(deeds.of_request(owner, None))
         self._wake(owner.hostname, owner.client_id)
-        return CertificatePending(retry_after_ms=self._pace.remaining_ms(0))
+        return CertificatePending(retry_after_ms=self._pace.whole_ms())
 
     async def _take(
         self,

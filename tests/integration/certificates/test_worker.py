@@ -92,7 +92,12 @@ class AwayAtFirst(SharedClock):
 
 @asynccontextmanager
 async def working(
-    store: Store, steps: Refused, *, is_allowed: bool, clock: SharedClock | None = None
+    store: Store,
+    steps: Refused,
+    *,
+    is_allowed: bool,
+    clock: SharedClock | None = None,
+    pace: Pace | None = None,
 ) -> AsyncIterator[Worker]:
     async def may_renew(_: Holder, __: Hostname) -> bool:
         return is_allowed
@@ -101,7 +106,7 @@ async def working(
         Documents(store),
         cast("Steps", steps),
         cast("Cleaner", Paying()),
-        Pace(),
+        pace or Pace(),
         clock or SharedClock(store, now_ms, now_ms),
         name="worker",
         may_renew=may_renew,
@@ -230,6 +235,16 @@ async def test_hostname_given_up_in_the_middle_is_counted(store: Store, hostname
             lambda now: now > before,
             LIMIT_SECONDS,
         )
+
+
+async def test_whoever_comes_behind_others_is_told_of_their_turns(store: Store) -> None:
+    pace = Pace()
+    alone_ms = pace.whole_ms()
+    async with working(store, Refused(), is_allowed=True, pace=pace) as worker:
+        for number in range(4):
+            worker.kick(Hostname(f"t{number}.example.test"), HOLDER.client_id)
+        # Of two places one client has one: three wait, as long as one and a half take.
+        assert pace.whole_ms() == 2.5 * alone_ms
 
 
 async def test_redis_that_is_away_is_told_once_and_when_it_is_back(store: Store) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.certificates.pace import LONGEST_MS, SHORTEST_MS, Pace
 from gateway.certificates.renewal import renewal_times
 
 HOUR_MS = 3_600_000
@@ -34,25 +33,3 @@ def test_renewal_fits_long_and_short_lifetimes(
         times = renewal_times(0, lifetime_days * DAY_MS, 0.66, jitter)
         assert earliest_days * DAY_MS <= times.renew_at_ms <= latest_days * DAY_MS
         assert latest_days * DAY_MS <= times.renew_after_ms <= told_days * DAY_MS
-
-
-def test_pace_learns_from_finished_issuances() -> None:
-    pace = Pace()
-    first_guess_ms = pace.remaining_ms(0)
-    for _ in range(50):
-        pace.issued(400)
-    assert pace.remaining_ms(0) < first_guess_ms
-    assert 390 <= pace.remaining_ms(0) <= 410
-    assert pace.remaining_ms(300) == SHORTEST_MS + 50
-
-
-def test_one_slow_issuance_says_nothing_of_the_next() -> None:
-    pace = Pace()
-    for took_ms in (400, 400, 400, 120_000):
-        pace.issued(took_ms)
-    assert pace.remaining_ms(0) == 400
-
-
-@given(st.integers(min_value=0, max_value=10**9))
-def test_estimate_stays_within_its_bounds(elapsed_ms: int) -> None:
-    assert SHORTEST_MS <= Pace().remaining_ms(elapsed_ms) <= LONGEST_MS
