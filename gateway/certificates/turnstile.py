@@ -251,10 +251,14 @@ class Turnstile:
         """Whether a hostname waits or is worked on."""
         return hostname in self._inside or hostname in self._lines
 
-    @property
-    def waiting(self) -> int:
-        """How many hostnames wait for a place."""
-        return len(self._lines)
+    def turns_before(self, hostname: Hostname) -> float | None:
+        """For how many turns at all places a hostname waits at the most, 0 once it is worked on.
+
+        None of one that is not here.
+        """
+        if hostname in self._inside:
+            return 0.0
+        return len(self._lines) / self._places if hostname in self._lines else None
 
     @property
     def tasks(self) -> AbstractSet[asyncio.Task[None]]:

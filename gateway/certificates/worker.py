@@ -96,7 +96,7 @@ class Worker:
         self._new_id = new_id
         self._jitter = jitter
         self._turnstile = Turnstile(concurrency, self._work_in_turn, zone_of)
-        pace.watch(lambda: self._turnstile.waiting / concurrency)
+        pace.watch(self._turnstile.turns_before)
         self._lookout = Lookout(documents, self._turnstile.__contains__)
         self._grace = Grace(clock)
         self._leases = Leaseholder(

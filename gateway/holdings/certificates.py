@@ -154,7 +154,7 @@ class Certificates:
                 # Whoever asks is allowed to again: it goes on at once.
                 return await self._unbar(owner)
             if issuance is not None:
-                return self._under_way(issuance, now_ms)
+                return self._under_way(owner.hostname, issuance, now_ms)
         return await self._start(owner, holder, document)
 
     async def release(self, owner: Owner) -> ReleaseResponse:
@@ -245,12 +245,12 @@ class Certificates:
         self._tell_handing_out(owner, ready, now_ms)
         return HandedOut(ready.frame, private_key_pem)
 
-    def _under_way(self, issuance: Issuance, now_ms: int) -> Answer:
+    def _under_way(self, hostname: Hostname, issuance: Issuance, now_ms: int) -> Answer:
         rest_ms = max(issuance.due_at_ms, issuance.told_until_ms or 0) - now_ms
         if issuance.state not in {State.WAITING, State.FAILED}:
-            remaining_ms = self._pace.remaining_ms(issuance, now_ms)
+            remaining_ms = self._pace.remaining_ms(hostname, issuance, now_ms)
             return CertificatePending(retry_after_ms=max(remaining_ms, rest_ms))
-        held_ms = max(rest_ms, 0) + self._pace.whole_ms()
+        held_ms = max(rest_ms, 0) + self._pace.whole_ms(hostname)
         if issuance.reason is Reason.RATE_LIMITED and held_ms <= SHORT_HOLD_MS:
             # Under way, as far as a client is concerned.
             return CertificatePending(retry_after_ms=held_ms)
@@ -272,7 +272,7 @@ class Certificates:
 
         await self._documents.change(owner.hostname, decide)
         self._wake(owner.hostname, owner.client_id)
-        return CertificatePending(retry_after_ms=self._pace.whole_ms())
+        return CertificatePending(retry_after_ms=self._pace.whole_ms(owner.hostname))
 
     async def _start(self, owner: Owner, holder: Holder, document: Document) -> Answer:
         refusal = self._cannot_issue(owner)
@@ -293,7 +293,7 @@ class Certificates:
         if is_begun:
             self._trail.note(deeds.of_request(owner, None))
         self._wake(owner.hostname, owner.client_id)
-        return CertificatePending(retry_after_ms=self._pace.whole_ms())
+        return CertificatePending(retry_after_ms=self._pace.whole_ms(owner.hostname))
 
     async def _take(
         self,
