@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_PROC = Path("/proc")
+from tests.bench.watching import processes
 
 
 @contextmanager
@@ -27,21 +27,7 @@ def on_cores(count: int) -> Iterator[None]:
 
 def _bind(cores: set[int]) -> None:
     """Also what is started from now on, which has the cores of whoever started it."""
-    for pid in _processes():
-        for task in _PROC.joinpath(str(pid), "task").glob("*"):
+    for pid in processes():
+        for task in Path(f"/proc/{pid}/task").glob("*"):
             with contextlib.suppress(ProcessLookupError):  # ended meanwhile
                 os.sched_setaffinity(int(task.name), cores)
-
-
-def _processes() -> list[int]:
-    """The bench and all that came of it."""
-    parents = {}
-    for folder in _PROC.glob("[0-9]*"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            # The name in brackets may hold anything.
-            rest = folder.joinpath("stat").read_text().rpartition(")")[2].split()
-            parents[int(folder.name)] = int(rest[1])
-    found = [os.getpid()]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found

@@ -26,7 +26,8 @@ def rewrite(page: Path, kept: Path, names: Sequence[str]) -> None:
     files = (kept / f"{name}.json" for name in names)
     reports = [json.loads(file.read_text()) for file in files if file.exists()]
     place = kept.relative_to(page.parent)
-    lines = [BEGIN, _NOTE, "", *_table(reports), *_curves(reports, place), *_conditions(reports)]
+    lines = [BEGIN, _NOTE, "", *_table(reports), *_spent(reports)]
+    lines += [*_curves(reports, place), *_conditions(reports)]
     measured = "\n".join([*lines, END])
     page.write_text(f"{before}{measured}{after}")
 
@@ -50,6 +51,27 @@ def _line(row: dict[str, Any]) -> str:
         *(figure(row["ratio"]), row["goal"] or "", reached),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def spent_rows(*reports: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """A head, and a line for each kind of work whose processor time is known; nothing without."""
+    spent = [each for report in reports for each in report.get("spent", ())]
+    if not spent:
+        return
+    programs = list(spent[0]["ms"])
+    yield ("ms of processor time for one", *programs, "all", "cores in use")
+    for each in spent:
+        used = [each["ms"][program] for program in programs]
+        yield (each["work"], *(f"{ms:.2g}" for ms in (*used, sum(used))), str(each["cores"]))
+
+
+def _spent(reports: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """What bounds the work: where nearly all cores are in use, all parts of it together."""
+    for number, cells in enumerate(spent_rows(*reports)):
+        yield f"| {' | '.join(cells)} |"
+        if number == 0:
+            yield f"|{' --- |' * len(cells)}"
+    yield ""
 
 
 def _curves(reports: Sequence[dict[str, Any]], place: Path) -> Iterator[str]:

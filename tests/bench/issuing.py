@@ -22,6 +22,7 @@ from tests.bench.comparing import alternate, at_least, compared
 from tests.bench.gateways import look_at_primary_alone, serving
 from tests.bench.other_clients import Lego
 from tests.bench.paces import Pace, tell
+from tests.bench.spending import Spending
 from tests.bench.stock import Stock, suffix, zone_of
 from tests.bench.stocking import provision_clients
 from tests.lab.gateway import GatewayProcess
@@ -129,7 +130,7 @@ class _Bench:
 
 def measure(pace: Pace) -> dict[str, Any]:
     """All rounds, of `pace.size` hostnames each."""
-    rows, notes, wrong = [], [], []
+    rows, notes, wrong, spending = [], [], [], Spending()
     with running_lab(LabOptions(gateways=0)) as lab:
         look_at_primary_alone(lab)
         tokens: tuple[str, ...] = ()
@@ -141,7 +142,7 @@ def measure(pace: Pace) -> dict[str, Any]:
                 )
                 bench = _Bench(lab, gateways, tokens)
                 bench.product(1)
-                rows.append(_beside_script(bench, pace))
+                rows.append(_beside_script(bench, pace, spending))
                 if processes == 2 and pace.is_smoke:
                     notes.append("lego takes seconds: left out")
                 elif processes == 2 and not other_clients.is_there("lego"):
@@ -154,16 +155,22 @@ def measure(pace: Pace) -> dict[str, Any]:
                 for reason, count in bench.refused.items():
                     notes.append(f"{processes} processes: {count} calls were refused, {reason}")
     faults = [f"{len(wrong)} certificates are wrong: {wrong[0]}"] if wrong else []
-    return {"rows": rows, "notes": notes, "faults": faults}
+    return {"rows": rows, "spent": spending.report(), "notes": notes, "faults": faults}
 
 
-def _beside_script(bench: _Bench, pace: Pace) -> dict[str, Any]:
-    tell(f"{bench.work(pace.size)}, and a script")
-    pairs = alternate(
-        pace.rounds, lambda: bench.product(pace.size), lambda: bench.script(pace.size)
-    )
+def _beside_script(bench: _Bench, pace: Pace, spending: Spending) -> dict[str, Any]:
+    count, work = pace.size, bench.work(pace.size)
+    tell(f"{work}, and a script")
+
+    def product() -> float:
+        with spending.on(work) as spent:
+            rate = bench.product(count)
+            spent.count += count
+        return rate
+
+    pairs = alternate(pace.rounds, product, lambda: bench.script(count))
     against = f"a script on acme, {len(bench.gateways)} x {THREADS} threads"
-    return compared(bench.work(pace.size), "names/s", against, pairs, at_least(1.0))
+    return compared(work, "names/s", against, pairs, at_least(1.0))
 
 
 def _beside_lego(bench: _Bench, pace: Pace) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from tests.bench.comparing import alternate, at_least, at_most, compared
 from tests.bench.cores import on_cores
 from tests.bench.gateways import serving
 from tests.bench.paces import Pace, tell
+from tests.bench.spending import Spending
 from tests.bench.stock import Stock
 from tests.bench.stocking import stock_up
 from tests.bench.watching import cpu_seconds
@@ -52,6 +53,7 @@ class _Seen:
 
 def measure(pace: Pace) -> dict[str, Any]:
     """All rounds; `pace.size` holdings."""
+    spending = Spending()
     with (
         running_lab(LabOptions(gateways=0)) as lab,
         serving(lab.config, 2) as gateways,
@@ -69,10 +71,16 @@ def measure(pace: Pace) -> dict[str, Any]:
         tell("one gateway, and the endpoint")
         seconds = pace.seconds(_SECONDS)
         beside = alternate(
-            pace.rounds, lambda: _load(one, seconds), lambda: _load(endpoint, seconds)
+            pace.rounds,
+            lambda: _spent_on(spending, "get ready, one process", one, seconds),
+            lambda: _load(endpoint, seconds),
         )
         tell("two gateways, and one")
-        more = alternate(pace.rounds, lambda: _load(two, seconds), lambda: _load(one, seconds))
+        more = alternate(
+            pace.rounds,
+            lambda: _spent_on(spending, "get ready, two processes", two, seconds),
+            lambda: _load(one, seconds),
+        )
         tell("two gateways on two cores, and one on one")
         scaled = alternate(
             pace.rounds, lambda: _load(two, seconds, cores=2), lambda: _load(one, seconds, cores=1)
@@ -80,6 +88,7 @@ def measure(pace: Pace) -> dict[str, Any]:
     failed = sum(seen.load.failed for pair in (*beside, *more, *scaled) for seen in pair)
     return {
         "rows": [*_rows(beside), *_rows_of_two(more, scaled)],
+        "spent": spending.report(),
         "notes": [] if wrk.is_there() else ["wrk is not installed: the bench's own callers"],
         "faults": [f"{failed} answers were not as they should be"] if failed else [],
     }
@@ -107,6 +116,13 @@ def _rows_of_two(
 
 def _rates(pairs: Sequence[tuple[_Seen, _Seen]]) -> list[tuple[float, float]]:
     return [(one.load.per_second, two.load.per_second) for one, two in pairs]
+
+
+def _spent_on(spending: Spending, work: str, server: _Server, seconds: float) -> _Seen:
+    with spending.on(work) as spent:
+        seen = _load(server, seconds)
+        spent.count += seen.load.right
+    return seen
 
 
 def _load(server: _Server, seconds: float, cores: int | None = None) -> _Seen:

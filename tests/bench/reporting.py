@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.bench.document import figure
+from tests.bench.document import figure, spent_rows
 
 MEBI = 1 << 20
 
@@ -46,7 +46,10 @@ def compared_table(report: dict[str, Any]) -> str:
         shown = [figure(row[name]) for name in ("product", "reference", "ratio")]
         said = (row["goal"] or "", reached, row["unit"], row["against"] or "")
         rows.append((row["work"], *shown, *said))
-    lines = [f"{report['bench']}:", _table(rows), *(f"note: {note}" for note in report["notes"])]
+    lines = [f"{report['bench']}:", _table(rows)]
+    if spent := list(spent_rows(report)):
+        lines += ["", _table(spent), ""]
+    lines += [f"note: {note}" for note in report["notes"]]
     return "\n".join([*lines, *(f"fault: {fault}" for fault in report["faults"])])
 
 

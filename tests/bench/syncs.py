@@ -6,7 +6,7 @@ marker. Called by `rows`.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from tests.bench.comparing import alternate, at_least, compared
 from tests.bench.gateways import serving
 from tests.bench.nsupdate import Change, apply_each
 from tests.bench.paces import Pace, tell
+from tests.bench.spending import Spending
 from tests.bench.stock import Stock, address, other_address, suffix, zone_of
 from tests.bench.stocking import Stocked, stock_up
 from tests.bench.zones import published
@@ -53,7 +54,8 @@ def measure(pace: Pace) -> dict[str, Any]:
         for ports, by in ((one, "one process"), (both, "two processes")):
             many = f"{AT_ONCE} at once, {by}"
             tell(f"new hostnames, then other addresses, {many}")
-            create, replace = partial(bench.create, ports), partial(bench.replace, ports)
+            create = partial(bench.spent_on, f"sync new, {by}", partial(bench.create, ports))
+            replace = partial(bench.spent_on, f"sync replace, {by}", partial(bench.replace, ports))
             new = alternate(pace.rounds, create, bench.nsupdate_create)
             rows.append(compared(f"sync new, {many}", "names/s", _NSUPDATE, new, at_least(1.5)))
             other = alternate(pace.rounds, replace, bench.nsupdate_replace)
@@ -62,7 +64,7 @@ def measure(pace: Pace) -> dict[str, Any]:
             )
         tell("reading the zones")
         faults = bench.faults()
-    return {"rows": rows, "notes": [], "faults": faults}
+    return {"rows": rows, "spent": bench.spending.report(), "notes": [], "faults": faults}
 
 
 class _Bench:
@@ -73,6 +75,7 @@ class _Bench:
         self._stocked = stocked
         self._stock = stocked.stock
         self._pace = pace
+        self.spending = Spending()
         self._failed = 0
         self._turns = 0
         self._ours = {self._stock.hostname(each): address(each) for each in self._numbers}
@@ -94,6 +97,13 @@ class _Bench:
         """How many signed queries a second dnspython asks, one after the other."""
         names = [self._stock.hostname(number) for number in self._numbers]
         return exchanges_per_second(self._bind, names, self._pace.seconds(_SECONDS))
+
+    def spent_on(self, work: str, each: Callable[[], float]) -> float:
+        """Have every hostname created or replaced, and count what that costs."""
+        with self.spending.on(work) as spent:
+            rate = each()
+            spent.count += self._stock.holdings
+        return rate
 
     def create(self, ports: _Ports) -> float:
         self._turns += 1

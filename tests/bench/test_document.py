@@ -72,6 +72,17 @@ def test_curves_are_shown_and_what_is_a_point_of_one_only_is_no_row(tmp_path: Pa
     assert "![Median, ms](measured/growth-calls.svg)" in text
 
 
+def test_processor_time_is_told_by_program(tmp_path: Path) -> None:
+    spent = [{"work": "get", "ms": {"gateway": 0.126, "Redis": 0.04}, "cores": 1.9}]
+    kept(tmp_path / "measured", "ready", [], spent=spent)
+    kept(tmp_path / "measured", "growth", [])
+    page = page_with(tmp_path, "")
+    rewrite(page, tmp_path / "measured", ("ready", "growth"))
+    text = page.read_text()
+    head = "| ms of processor time for one | gateway | Redis | all | cores in use |"
+    assert f"{head}\n| --- | --- | --- | --- | --- |\n| get | 0.13 | 0.04 | 0.17 | 1.9 |\n" in text
+
+
 def test_a_page_without_a_place_is_left_alone(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"no end\n{BEGIN}\n")
