@@ -62,7 +62,7 @@ _OF_THE_BASE: Final = ("client", "agent", "completion")
 # One module of each library that only the server has.
 _SERVER_LIBRARIES: Final = (
     *("acme", "dns", "hiredis", "httptools", "jinja2", "josepy", "publicsuffixlist"),
-    *("pydantic_settings", "redis", "starlette", "urllib3", "uvicorn", "uvloop"),
+    *("pydantic_settings", "redis", "starlette", "uvicorn", "uvloop"),
 )
 
 _CLOSED_PIPE = 141  # what a shell calls a program that SIGPIPE ended
