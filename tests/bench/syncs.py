@@ -1,8 +1,8 @@
 """Publishing records through the API, beside a dnspython loop and nsupdate at the same BIND.
 
-Responsible for three kinds of sync (nothing to change; new hostnames and other addresses, 64 at
-once), and for reading the zones afterwards: each name has the address it should have, and one
-marker. Called by `rows`.
+Responsible for three kinds of sync (nothing to change; new hostnames, and other addresses for them,
+64 at once, all in one zone as nsupdate's), and for reading the zones afterwards: each name has the
+address it should have, and one marker. Called by `rows`.
 """
 
 import time
@@ -79,6 +79,7 @@ class _Bench:
         self._failed = 0
         self._turns = 0
         self._ours = {self._stock.hostname(each): address(each) for each in self._numbers}
+        self._new: list[tuple[int, str]] = []
         self._theirs: dict[str, str] = {}
 
     @property
@@ -107,27 +108,19 @@ class _Bench:
 
     def create(self, ports: _Ports) -> float:
         self._turns += 1
-        clients = self._stock.clients
-        requests = []
+        every = range(self._stock.clients)
+        clients = [client for client in every if zone_of(client) == zone_of(0)]
+        self._new = []
         for number in self._numbers:
-            client = number % clients
-            hostname = f"new{self._turns}-{number}.{suffix(client)}"
-            self._ours[hostname] = address(number)
-            requests.append(
-                bodies.sync_hostname(self._stocked.tokens, client, hostname, address(number))
-            )
-        burst = Burst(ports, requests, b'"managed-created"')
-        return self._judged(send_each(burst, AT_ONCE))
+            client = clients[number % len(clients)]
+            self._new.append((client, f"new{self._turns}-{number}.{suffix(client)}"))
+        return self._publish_new(ports, [*map(address, self._numbers)], b'"managed-created"')
 
     def replace(self, ports: _Ports) -> float:
         self._turns += 1
-        requests = []
-        for number in self._numbers:
-            value = other_address(self._turns * self._stock.holdings + number)
-            self._ours[self._stock.hostname(number)] = value
-            requests.append(bodies.sync(self._stock, self._stocked.tokens, number, value))
-        burst = Burst(ports, requests, b'"managed-updated"')
-        return self._judged(send_each(burst, AT_ONCE))
+        first = self._turns * self._stock.holdings
+        addresses = [other_address(first + number) for number in self._numbers]
+        return self._publish_new(ports, addresses, b'"managed-updated"')
 
     def nsupdate_create(self) -> float:
         self._turns += 1
@@ -158,6 +151,13 @@ class _Bench:
             if wrong:
                 faults.append(f"{len(wrong)} of the {whose}'s names are not as told: {wrong[0]}")
         return faults
+
+    def _publish_new(self, ports: _Ports, addresses: Sequence[str], proof: bytes) -> float:
+        requests = []
+        for (client, hostname), value in zip(self._new, addresses, strict=True):
+            self._ours[hostname] = value
+            requests.append(bodies.sync_hostname(self._stocked.tokens, client, hostname, value))
+        return self._judged(send_each(Burst(ports, requests, proof), AT_ONCE))
 
     def _nsupdate(self, changes: Sequence[Change]) -> float:
         zone = zone_of(0)
