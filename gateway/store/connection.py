@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from redis.exceptions import RedisError
 
-from gateway.store.faults import StoreRefused, StoreUnavailable, judged
+from gateway.store.faults import KeysApart, StoreRefused, StoreUnavailable, judged
 from gateway.store.routing import Errand
 from gateway.store.sending import Script, Sender
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gateway.store.routing import Begun
 
-__all__ = ["As", "Store", "StoreRefused", "StoreUnavailable", "Swap"]
+__all__ = ["As", "Entry", "EntryRefused", "Store", "StoreRefused", "StoreUnavailable", "Swap"]
 
 
 class Swap(NamedTuple):
@@ -30,6 +30,18 @@ class Swap(NamedTuple):
     expected: str
     value: str
     lifetime_ms: int
+
+
+class Entry(NamedTuple):
+    """An entry in the index of another document, made in the step that changes the first one."""
+
+    document_key: str
+    index_key: str
+    score: str
+
+
+class EntryRefused(Exception):
+    """The document in whose index an entry was to be made is not there; nothing was changed."""
 
 
 class As(NamedTuple):
@@ -121,22 +133,37 @@ class Store(Sender):
         deletes: Sequence[str] = (),
         list_key: str | None = None,
         goes_with: str | None = None,
+        entry: Entry | None = None,
     ) -> str | None:
-        """Run `commit.lua`, which says what each argument means. Either of the last two, or none.
+        """Run `commit.lua`, which says what each argument means.
 
-        Returns the version that the document was given if it was changed, or None when it was not
-        as expected and nothing was changed. After `StoreUnavailable` the change may have been
-        made: read again.
+        Either `list_key` or `goes_with`, or none; an `entry` beside a `list_key` only, and not
+        where Redis `has_slots`. Returns the version that the document was given if it was changed,
+        or None when it was not as expected and nothing was changed. After `StoreUnavailable` the
+        change may have been made: read again.
+
+        Raises:
+            EntryRefused: there is no such document as `entry` names.
+            KeysApart: Redis has slots, as is known from now on; nothing was changed.
         """
         pairs = sets or {}
         new_version = secrets.token_hex(8)
-        arguments = [expected_version, new_version, member, score, drop, str(len(pairs))]
+        entered = "" if entry is None else entry.score
+        arguments = [expected_version, new_version, member, score, drop, entered, str(len(pairs))]
         for name, value in pairs.items():
             arguments += (name, value)
         arguments += deletes
         beside = [key for key in (list_key, goes_with) if key is not None]
         keys = [document_key, index_key, *beside]
-        changed = await self._run(self._commit, keys, arguments)
+        if entry is not None:
+            keys += (entry.document_key, entry.index_key)
+        try:
+            changed = await self._run(self._commit, keys, arguments)
+        except KeysApart:
+            self.has_slots = True
+            raise
+        if changed == -1:
+            raise EntryRefused
         return new_version if changed == 1 else None
 
     async def due_members(

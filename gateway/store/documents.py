@@ -25,7 +25,7 @@ from gateway.store.kept import KEPT, Kept
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from gateway.store.connection import Store
+    from gateway.store.connection import Entry, Store
     from gateway.store.routing import Begun
 
 Json = dict[str, Any]
@@ -180,6 +180,7 @@ class Documents:
         hostname: Hostname,
         decide: Callable[[Document], Change | None],
         seen: Document | None = None,
+        entry: Entry | None = None,
     ) -> Document:
         """Let `decide` choose a change, commit it atomically, and return the document after it.
 
@@ -192,10 +193,12 @@ class Documents:
 
         Raises:
             Contended: after `ATTEMPTS` changes by others.
+            EntryRefused, KeysApart: of the `entry`, which is made together with the change, as
+                `Store.commit` says; nothing was changed.
             Unreadable: as in `read`; nothing was changed.
         """
         if seen is not None and (change := decide(seen)) is not None:
-            changed = await self.commit(seen, change)
+            changed = await self.commit(seen, change, entry)
             if changed is not None:
                 return changed
         for _ in range(ATTEMPTS):
@@ -203,7 +206,7 @@ class Documents:
             change = decide(document)
             if change is None:
                 return document
-            changed = await self.commit(document, change)
+            changed = await self.commit(document, change, entry)
             if changed is not None:
                 return changed
         raise Contended(f"{hostname} is being changed by too many callers at once")
@@ -213,8 +216,13 @@ class Documents:
         queue = keys.due_key(keys.bucket_of(hostname))
         await self._store.raise_score(queue, hostname, until_ms)
 
-    async def commit(self, document: Document, change: Change) -> Document | None:
-        """Make one change if the document is still as it was read; None when it is not."""
+    async def commit(
+        self, document: Document, change: Change, entry: Entry | None = None
+    ) -> Document | None:
+        """Make one change if the document is still as it was read; None when it is not.
+
+        `entry` is as in `change`.
+        """
         after: dict[str, Any] = {name: getattr(document, name) for name in _FIELDS}
         after.update(change.fields)
         dropped = not any(_is_stored(after[name]) for name in _STATE_FIELDS)
@@ -239,6 +247,7 @@ class Documents:
             sets=sets,
             deletes=deletes,
             list_key=keys.names_key(bucket),
+            entry=entry,
         )
         if version is None:
             return None

@@ -10,6 +10,7 @@ from typing import Final
 
 from redis.exceptions import (
     AuthenticationError,
+    ClusterCrossSlotError,
     ClusterDownError,
     ConnectionError as RedisConnectionError,
     NoPermissionError,
@@ -40,6 +41,10 @@ class WrongType(StoreRefused):
     """Something of another type lies under a key: no gateway has written it."""
 
 
+class KeysApart(StoreRefused):
+    """The keys of one command lie in several slots, of a Redis that has such."""
+
+
 class NotPrimary(RedisConnectionError):
     """A server that a failover has made a replica, or not yet the primary: as if it were gone."""
 
@@ -58,6 +63,8 @@ def judged(error: RedisError | OSError) -> StoreUnavailable | StoreRefused:
         return StoreUnavailable(f"Redis failed: {type(error).__name__}")
     if isinstance(error, NoPermissionError):
         return StoreRefused("Redis's user may not run a command that the gateway needs (NOPERM)")
+    if isinstance(error, ClusterCrossSlotError):
+        return KeysApart("Redis refused a command: CROSSSLOT")
     # Only the first word: what follows may repeat a value.
     word = str(error).split(" ", 1)[0]
     if word in _PASSING_WORDS:

@@ -1,10 +1,11 @@
 """Each client's index of hostnames, for listing and for removing a client.
 
-The index is entered before a hostname is taken and left after it is given up, so it never misses
-a hostname that is held; a crash may leave an entry too many, which whoever reads it checks against
-the hostname's document. Entering demands in the same atomic step that the client still exists, and
-a client is dropped only while its index is empty: so no call that was admitted before a removal can
-take hold of anything after it.
+The index is entered in the step that takes a hostname, or, where Redis has slots, before that and
+again after it; it is left after the hostname is given up. So it never misses a hostname that is
+held; a crash may leave an entry too many, which whoever reads it checks against the hostname's
+document. Entering demands in the same atomic step that the client still exists, and a client is
+dropped only while its index is empty: so no call that was admitted before a removal can take hold
+of anything after it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from gateway.contract.names import Hostname
 from gateway.moments import LATEST_MS
 from gateway.store import keys
+from gateway.store.connection import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +32,16 @@ class HoldingsIndex:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether no step can change a hostname's document and enter the hostname as well."""
+        return self._store.has_slots
+
+    def entry(self, client_id: ClientId, now_ms: int) -> Entry:
+        """The entry of a hostname, for the step that takes it, unless the index `is_apart`."""
+        mark = keys.fingerprint(client_id)
+        return Entry(keys.client_key(mark), keys.client_holdings_key(mark), str(now_ms))
 
     async def enter(self, client_id: ClientId, hostname: Hostname, now_ms: int) -> bool:
         """Enter a hostname; False when there is no such client (any more)."""

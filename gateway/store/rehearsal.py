@@ -13,11 +13,12 @@ import secrets
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
-from gateway.store.connection import Store
+from gateway.store.connection import EntryRefused, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gateway.store.connection import Entry
     from gateway.store.nodes import Command
     from gateway.store.sending import Script
 
@@ -76,6 +77,7 @@ class RehearsedStore(Store):
         deletes: Sequence[str] = (),
         list_key: str | None = None,
         goes_with: str | None = None,
+        entry: Entry | None = None,
     ) -> str | None:
         """As `commit.lua` judges and changes the document; the indexes are left alone."""
         del index_key, member, score, list_key, goes_with
@@ -83,6 +85,8 @@ class RehearsedStore(Store):
         version = fields.get("version")
         if version is None if expected_version == "*" else (version or "") != expected_version:
             return None
+        if entry is not None and "version" not in await self.fields(entry.document_key):
+            raise EntryRefused
         new_version = secrets.token_hex(8)
         if drop:
             self._changed[document_key] = {}

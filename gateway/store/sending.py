@@ -46,6 +46,9 @@ class Sender:
 
     def __init__(self, url: str, *, replicas: int | None = None) -> None:
         place = read_place(url)
+        self.has_slots = place.kind is Kind.CLUSTER
+        """Whether one step can only change keys that have the same hash tag."""
+
         self._router = Router(place)
         self._replicas = int(place.kind is not Kind.SINGLE) if replicas is None else replicas
         self._shortage_logged_at = -_SHORTAGE_LOGGED_EVERY_SECONDS

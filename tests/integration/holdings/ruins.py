@@ -28,12 +28,18 @@ from gateway.holdings.rebuilding import Finding, ZoneReport
 from gateway.holdings.records import Records
 from gateway.interventions import build_interventions
 from gateway.store.connection import Store
-from gateway.store.documents import Change, Document, Documents, Holder
+from gateway.store.documents import Change, Document, Holder
 from gateway.wiring import Gateway, new_id
 from tests.integration.dns.conftest import MARKERS, zone_at
 from tests.integration.dns.hand import Hand
 from tests.integration.dns.lone_bind import LoneBind
-from tests.integration.holdings.site import SeamedExchange, SeamedIndex, now_ms
+from tests.integration.holdings.site import (
+    SeamedDocuments,
+    SeamedExchange,
+    SeamedIndex,
+    Taking,
+    now_ms,
+)
 from tests.lab.dns_server import DnsServer
 from tests.lab.redis import RedisProcess, ask_redis
 
@@ -55,7 +61,9 @@ class Ruins:
         zone_name: str = ZONE,
     ) -> None:
         self.redis, self.server, self.label, self.zone_name = redis, server, label, zone_name
-        self.documents, self.index = Documents(store), SeamedIndex(store)
+        self.taking = Taking()
+        self.documents = SeamedDocuments(store, self.taking)
+        self.index = SeamedIndex(store, self.taking)
         self.clients = ClientStore(store)
         self.exchange = SeamedExchange()
         self.holds = Holds(self.documents, self.index, now_ms)

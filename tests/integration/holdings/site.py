@@ -29,8 +29,8 @@ from gateway.holdings.certificates import Certificates
 from gateway.holdings.hold import Holds
 from gateway.holdings.orphans import Orphans
 from gateway.holdings.records import Records
-from gateway.store.connection import Store
-from gateway.store.documents import Change, Documents, Holder
+from gateway.store.connection import Entry, Store
+from gateway.store.documents import Change, Document, Documents, Holder
 from gateway.store.holdings_index import HoldingsIndex
 from gateway.wiring import new_id
 from tests.integration.dns.conftest import MARKERS, zone_at
@@ -88,17 +88,43 @@ class SeamedExchange(Exchange):
         return reply
 
 
-class SeamedIndex(HoldingsIndex):
-    """A seam after a hostname was entered."""
+class Taking:
+    """Seams around the taking of a hostname; a step of its own that enters it is before that."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self) -> None:
+        self.before = Seam()
+        self.after = Seam()
+
+
+class SeamedIndex(HoldingsIndex):
+    """A seam after a hostname was entered in a step of its own."""
+
+    def __init__(self, store: Store, taking: Taking) -> None:
         super().__init__(store)
-        self.after_entry = Seam()
+        self._taking = taking
 
     async def enter(self, client_id: ClientId, hostname: Hostname, now_ms: int) -> bool:
         entered = await super().enter(client_id, hostname, now_ms)
-        await self.after_entry.reach()
+        await self._taking.before.reach()
         return entered
+
+
+class SeamedDocuments(Documents):
+    """Seams around the step that takes a hostname and enters it."""
+
+    def __init__(self, store: Store, taking: Taking) -> None:
+        super().__init__(store)
+        self._taking = taking
+
+    async def commit(
+        self, document: Document, change: Change, entry: Entry | None = None
+    ) -> Document | None:
+        if entry is None:
+            return await super().commit(document, change)
+        await self._taking.before.reach()
+        after = await super().commit(document, change, entry)
+        await self._taking.after.reach()
+        return after
 
 
 class SeamedStore(Store):
@@ -119,8 +145,9 @@ class Site:
 
     def __init__(self, store: Store, bind: BindPair, label: str, client: str = "client") -> None:
         self.store = store
-        self.documents = Documents(store)
-        self.index = SeamedIndex(store)
+        self.taking = Taking()
+        self.documents = SeamedDocuments(store, self.taking)
+        self.index = SeamedIndex(store, self.taking)
         self.clients = ClientStore(store)
         self.exchange = SeamedExchange()
         zones = Zones([zone_at(bind.primary, bind.tsig)])

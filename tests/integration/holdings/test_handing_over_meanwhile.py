@@ -95,16 +95,12 @@ async def test_command_that_died_after_redis_is_done(
     held: Ruins, giver: Owner, taker: Owner
 ) -> None:
     """Only the giver's index has an entry too many, which whoever reads it checks."""
-    held.index.after_entry.set(lambda: _die_at_the_second(held))
+    held.taking.after.set(die)
     with pytest.raises(KilledError):
         await held.hand_over(giver, taker)
     await held.assert_agreed(taker, ADDRESS)
     await held.hand_over(giver, taker)
     await assert_handed_over(held, giver, taker)
-
-
-async def _die_at_the_second(ruins: Ruins) -> None:
-    ruins.index.after_entry.set(die)
 
 
 async def test_answer_of_the_server_that_was_lost_is_found_out(

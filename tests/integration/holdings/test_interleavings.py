@@ -1,17 +1,43 @@
-"""Calls of one ownership at once: Redis and the zone never contradict each other afterwards."""
+"""Calls of one ownership at once: Redis and the zone never contradict each other afterwards.
 
+On a single Redis, which takes a hostname in one step, and on a Cluster, which needs three.
+"""
+
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from gateway.contract import DnsRecord, Unauthorized
 from gateway.contract.names import AppId
 from gateway.holdings.hold import Holds
+from gateway.store.connection import Store
 from gateway.store.documents import Change, Document
 from tests.integration.holdings.site import Site, now_ms
+from tests.lab.redis_cluster import RedisCluster, start_redis_cluster
+
+if TYPE_CHECKING:
+    from tests.lab.redis import RedisDeployment
 
 ONE = DnsRecord(type="A", value="198.51.100.1", ttl=300)
 TWO = DnsRecord(type="A", value="198.51.100.2", ttl=300)
+
+
+@pytest.fixture(scope="module")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisCluster]:
+    started = start_redis_cluster(tmp_path_factory.mktemp("cluster"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture(params=["single", "cluster"])
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    name = "redis_server" if request.param == "single" else "redis_cluster"
+    deployment: RedisDeployment = request.getfixturevalue(name)
+    store = Store(deployment.url, replicas=0)
+    yield store
+    await store.close()
 
 
 async def test_publish_within_a_withdrawal_stays_held_or_goes_with_it(site: Site) -> None:
@@ -114,14 +140,14 @@ async def drop_client(site: Site) -> None:
 
 
 async def test_client_removed_before_it_holds_a_record_holds_nothing(site: Site) -> None:
-    site.index.after_entry.set(lambda: drop_client(site))
+    site.taking.before.set(lambda: drop_client(site))
     with pytest.raises(Unauthorized):
         await site.publish(ONE)
     await site.assert_agreed(held=False)
 
 
 async def test_client_removed_before_it_holds_an_issuance_holds_nothing(site: Site) -> None:
-    site.index.after_entry.set(lambda: drop_client(site))
+    site.taking.before.set(lambda: drop_client(site))
     with pytest.raises(Unauthorized):
         await site.certificates.get(site.owner)
     assert await site.documents.read(site.owner.hostname) == Document(site.owner.hostname)

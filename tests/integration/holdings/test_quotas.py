@@ -64,10 +64,10 @@ async def test_of_two_calls_at_once_the_earlier_one_has_the_place(site: Site) ->
             refused.append(refusal)
 
     # The first has been entered in the index, and the other comes before it has reserved.
-    site.index.after_entry.set(take_another)
+    site.taking.before.set(take_another)
     with pytest.raises(Overloaded):
         await taker.take(1)
-    assert site.index.after_entry.has_come
+    assert site.taking.before.has_come
     assert refused == []
 
 

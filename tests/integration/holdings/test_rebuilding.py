@@ -240,15 +240,15 @@ async def test_certificate_that_was_issued_since_stays_beside_the_record(lost: R
 
 
 async def test_record_withdrawn_at_that_moment_is_not_remembered(lost: Ruins) -> None:
-    lost.index.after_entry.set(lambda: lost.records.withdraw(lost.owner()))
+    lost.taking.before.set(lambda: lost.records.withdraw(lost.owner()))
     assert (await lost.rebuild("app"))["relay"].outcome is Upshot.CHANGED
-    assert lost.index.after_entry.has_come
+    assert lost.taking.before.has_come
     assert (await lost.document(lost.owner())).version == ""
     assert not await lost.is_indexed(lost.owner())
 
 
 async def test_record_published_at_that_moment_is_not_overwritten(lost: Ruins) -> None:
-    lost.index.after_entry.set(lambda: lost.publish(lost.owner(), OTHER_ADDRESS))
+    lost.taking.before.set(lambda: lost.publish(lost.owner(), OTHER_ADDRESS))
     assert (await lost.rebuild("app"))["relay"].outcome is Upshot.CHANGED
     await lost.assert_agreed(lost.owner(), OTHER_ADDRESS)
 
@@ -358,7 +358,7 @@ async def test_zone_that_cannot_be_read_is_told_without_asking_for_each_name(
 
 
 async def test_two_runs_at_once_agree(lost: Ruins) -> None:
-    lost.index.after_entry.set(lambda: lost.rebuild("app"))
+    lost.taking.before.set(lambda: lost.rebuild("app"))
     first = (await lost.rebuild("app"))["relay"]
     assert first.outcome is Upshot.CHANGED
     await lost.assert_agreed(lost.owner(), ADDRESS)
@@ -368,7 +368,7 @@ async def test_record_is_restored_though_the_zone_falls_silent_afterwards(lost: 
     async def fall_silent() -> None:
         lost.exchange.before.set(lost.exchange.silence)
 
-    lost.index.after_entry.set(fall_silent)
+    lost.taking.before.set(fall_silent)
     assert (await lost.rebuild("app"))["relay"].outcome is Upshot.RESTORED
     await lost.assert_agreed(lost.owner(), ADDRESS)
 

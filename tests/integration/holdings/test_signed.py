@@ -45,7 +45,7 @@ async def test_record_is_restored_and_its_owners(lost: Ruins) -> None:
 
 async def test_record_withdrawn_at_that_moment_is_not_remembered(lost: Ruins) -> None:
     """Its withdrawal may not be answered for yet, and is known to the zone that takes updates."""
-    lost.index.after_entry.set(lambda: lost.records.withdraw(lost.owner()))
+    lost.taking.before.set(lambda: lost.records.withdraw(lost.owner()))
     names = [lost.owner().hostname]
     assert (await lost.rebuild("app", names=names))["relay"].outcome is Upshot.CHANGED
     assert (await lost.document(lost.owner())).version == ""

@@ -6,9 +6,10 @@ import pytest
 import redis
 
 from gateway.contract.names import AppId, ClientId, Hostname
-from gateway.store.connection import Store, StoreRefused, Swap
+from gateway.store.connection import Entry, EntryRefused, Store, StoreRefused, Swap
 from gateway.store.documents import Change, Document, Documents, Holder
-from gateway.store.keys import host_key
+from gateway.store.faults import KeysApart
+from gateway.store.keys import client_holdings_key, client_key, host_key
 from gateway.store.nodes import MAX_CONNECTIONS
 from tests.lab.process import read_until
 from tests.lab.redis import RedisProcess
@@ -56,6 +57,33 @@ async def test_change_of_another_version_changes_nothing(
     assert await documents.commit(Document(name, "other"), Change({"fence": 1})) is None
     assert await documents.read(name) == held
     await release(documents, name)
+
+
+def entry_of(label: str) -> Entry:
+    return Entry(client_key(label), client_holdings_key(label), str(NOW_MS))
+
+
+async def test_hostname_is_held_and_entered_in_one_step_or_in_none(
+    store: Store, documents: Documents, fresh_label: str
+) -> None:
+    (name,) = hostnames(fresh_label, 1)
+    entry = entry_of(fresh_label)
+    hold_it = Change({"holder": HOLDER})
+    if store.has_slots:
+        with pytest.raises(KeysApart):
+            await documents.commit(Document(name), hold_it, entry)
+    else:
+        with pytest.raises(EntryRefused):
+            await documents.commit(Document(name), hold_it, entry)
+        await store.set_field(entry.document_key, "version", "v")
+        assert await documents.commit(Document(name, "other"), hold_it, entry) is None
+    assert await documents.read(name) == Document(name)
+    assert await store.members(entry.index_key) == []
+    if not store.has_slots:
+        held = await documents.commit(Document(name), hold_it, entry)
+        assert await documents.read(name) == held
+        assert await store.members(entry.index_key) == [(name, NOW_MS)]
+        await release(documents, name)
 
 
 async def test_hostnames_of_all_buckets_are_listed_and_read(
@@ -220,12 +248,29 @@ async def test_change_sent_twice_is_made_once(redis_server: RedisProcess, fresh_
     host, index = f"gw:{{{fresh_label}}}:d", f"gw:{{{fresh_label}}}:i"
     script = (Store(redis_server.url))._commit.text
     with redis.Redis.from_url(redis_server.url, decode_responses=True) as client:
-        first = ["", "v1", "m", "1", "", "1", "name", "value"]
+        first = ["", "v1", "m", "1", "", "", "1", "name", "value"]
         assert [client.eval(script, 2, host, index, *first) for _ in range(2)] == [1, 1]
-        second = ["v1", "v2", "m", "2", "", "0"]
+        second = ["v1", "v2", "m", "2", "", "", "0"]
         assert client.eval(script, 2, host, index, *second, "name") == 1
         assert client.eval(script, 2, host, index, *first) == 0
         assert client.hgetall(host) == {"version": "v2"}
+
+
+async def test_change_sent_twice_is_refused_for_no_entry_that_has_gone_since(
+    redis_server: RedisProcess, fresh_label: str
+) -> None:
+    """It was made; whoever has taken the entry out since, looks after it."""
+    slot, another = f"gw:{{{fresh_label}}}", f"gw:{{c{fresh_label}}}"
+    keys = [f"{slot}:d", f"{slot}:i", f"{slot}:n", f"{another}:client", f"{another}:holdings"]
+    script = (Store(redis_server.url))._commit.text
+    take = ["", "v1", "m", "", "", "5", "1", "name", "value"]
+    with redis.Redis.from_url(redis_server.url, decode_responses=True) as client:
+        client.hset(keys[3], "version", "v")
+        assert client.eval(script, 5, *keys, *take) == 1
+        client.delete(keys[3], keys[4])
+        assert client.eval(script, 5, *keys, *take) == 1
+        assert client.exists(keys[3], keys[4]) == 0
+        assert client.hgetall(keys[0]) == {"version": "v1", "name": "value"}
 
 
 async def test_ping_is_answered_by_every_part(store: Store) -> None:
