@@ -6,7 +6,7 @@ how a command goes there and comes back: `store.sending` does.
 
 from __future__ import annotations
 
-import secrets
+import os
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from redis.exceptions import RedisError
@@ -82,19 +82,18 @@ class Store(Sender):
         """
         errands = [Errand(key, (("HGETALL", key),)) for key in keys]
         await self._carry_out(errands)
-        return [_if_hash(errand) for errand in errands]
+        return [_if_hash(errand.answers) for errand in errands]
 
     def begin_hash(self, key: str) -> Begun | None:
         """Ask for all fields of a hash at once, together with what follows.
 
         None where that cannot be done without waiting. Else `begun_hash` answers, or it is dropped.
         """
-        return self._begin(Errand(key, (("HGETALL", key),)))
+        return self._begin(key, ("HGETALL", key))
 
     async def begun_hash(self, begun: Begun) -> dict[str, str] | None:
         """What `begin_hash` has asked for, as `hashes` answers it."""
-        await self._router.finish(begun)
-        found: dict[str, str] | None = _if_hash(begun.errand)
+        found: dict[str, str] | None = _if_hash(await self._router.finish(begun))
         return found
 
     async def keys_like(self, pattern: str) -> AsyncIterator[str]:
@@ -117,7 +116,7 @@ class Store(Sender):
             else {
                 name: value for name, value in zip(names, values, strict=True) if value is not None
             }
-            for values in map(_if_hash, errands)
+            for values in (_if_hash(errand.answers) for errand in errands)
         ]
 
     async def commit(
@@ -147,14 +146,15 @@ class Store(Sender):
             KeysApart: Redis has slots, as is known from now on; nothing was changed.
         """
         pairs = sets or {}
-        new_version = secrets.token_hex(8)
+        new_version = os.urandom(8).hex()
         entered = "" if entry is None else entry.score
         arguments = [expected_version, new_version, member, score, drop, entered, str(len(pairs))]
-        for name, value in pairs.items():
-            arguments += (name, value)
+        for pair in pairs.items():
+            arguments += pair
         arguments += deletes
-        beside = [key for key in (list_key, goes_with) if key is not None]
-        keys = [document_key, index_key, *beside]
+        keys = [document_key, index_key]
+        if list_key is not None or goes_with is not None:
+            keys.append(cast("str", list_key or goes_with))
         if entry is not None:
             keys += (entry.document_key, entry.index_key)
         try:
@@ -290,9 +290,9 @@ class Store(Sender):
 _SCORED: Final = "WITHSCORES"
 
 
-def _if_hash(errand: Errand) -> Any:
+def _if_hash(answers: Sequence[Any]) -> Any:
     """What a command for a hash came to; None where something else lies under its key."""
-    answer = errand.answers[0]
+    answer = answers[0]
     if isinstance(answer, RedisError):
         if str(answer).startswith("WRONGTYPE"):
             return None

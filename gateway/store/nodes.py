@@ -97,27 +97,28 @@ class Node:
     def send(self, commands: Sequence[Command]) -> asyncio.Future[list[Any]] | None:
         """Send what `may_share` at once, with what others send in this turn of the event loop.
 
-        None where there is no line yet. Whatever comes of it, `answers_of` tells.
+        None where there is no line yet. What comes of it is `told`, or goes on by `answers_after`.
         """
         line = self._line
         if line is None or not line.is_open or not may_share(commands):
             return None
         return line.exchange(commands)
 
-    async def answers_of(
-        self, commands: Sequence[Command], answers: asyncio.Future[list[Any]], began: float
+    def told(self, commands: Sequence[Command], answers: list[Any], began: float) -> list[Any]:
+        """What commands came to that were sent, as `exchange` answers."""
+        self.tell(commands, began)
+        return _as_told(commands, answers)
+
+    async def answers_after(
+        self, fault: BaseException, commands: Sequence[Command], began: float
     ) -> list[Any]:
-        """What commands came to that were sent, as `exchange` answers and raises."""
-        try:
-            found = await answers
-        except RedisConnectionError:
+        """The same after waiting for them has failed, as `exchange` answers and raises."""
+        if isinstance(fault, RedisConnectionError):
             # One that has died meanwhile is no reason to fail.
             return await self._share_anew(commands)
-        except BaseException as error:  # a caller whose time is over has waited for it as well
-            self.tell(commands, began, _kind_of(error) if isinstance(error, UNREACHABLE) else "")
-            raise
-        self.tell(commands, began)
-        return _as_told(commands, found)
+        # A caller whose time is over has waited for it as well.
+        self.tell(commands, began, _kind_of(fault) if isinstance(fault, UNREACHABLE) else "")
+        raise fault
 
     async def exchange(self, commands: Sequence[Command]) -> list[Any]:
         """Send commands on one connection; what each came to, a refusal as an exception.
@@ -128,7 +129,10 @@ class Node:
             began, answers = measures.moment(), self.send(commands)
             if answers is None:
                 return await self._share_anew(commands)
-            return await self.answers_of(commands, answers, began)
+            try:
+                return self.told(commands, await answers, began)
+            except (RedisError, asyncio.CancelledError) as fault:
+                return await self.answers_after(fault, commands, began)
         async with self._places:
             if self.is_left:
                 raise self._left()
@@ -292,5 +296,5 @@ def _as_bytes(command: Command) -> Sequence[Any]:
     ]
 
 
-def _kind_of(error: Exception) -> str:
+def _kind_of(error: BaseException) -> str:
     return "timeout" if isinstance(error, (TimeoutError, RedisTimeoutError)) else "connection"

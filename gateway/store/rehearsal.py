@@ -112,6 +112,6 @@ class RehearsedStore(Store):
         del key, now_ms, lifetime_ms
         return [name]
 
-    async def _write(self, key: str, command: Command) -> Any:
+    async def _write(self, key: str, command: Command, script: Script | None = None) -> Any:
         """Nothing is sent."""
-        del key, command
+        del key, command, script

@@ -61,9 +61,10 @@ class Errand:
 
 
 class Begun(NamedTuple):
-    """An errand on its way to a server, and when it was sent, as `measures.moment` has it."""
+    """Commands on their way to the server of a key, and when they were sent (`measures.moment`)."""
 
-    errand: Errand
+    key: str
+    commands: tuple[Command, ...]
     node: Node
     answers: asyncio.Future[list[Any]]
     began: float
@@ -91,48 +92,65 @@ class Router:
         """Close every connection. May be repeated."""
         await self._topology.close()
 
-    def begin(self, errand: Errand) -> Begun | None:
-        """Send one errand at once, if the line of its node is there and it is of that kind.
+    def begin(self, key: str, commands: tuple[Command, ...]) -> Begun | None:
+        """Send commands for one key at once, if its node has a line and they are of that kind.
 
-        Whoever begins one ends it with `finish` or `Begun.drop`. Errands that are begun one after
-        the other go out together.
+        Whoever begins ends it with `finish` or `Begun.drop`. What is begun one after the other goes
+        out together.
         """
         try:
-            node = self._topology.node_for(errand.key)
+            node = self._topology.node_for(key)
         except StoreUnavailable:
             return None
-        began, answers = measures.moment(), node.send(errand.commands)
-        return None if answers is None else Begun(errand, node, answers, began)
+        began, answers = measures.moment(), node.send(commands)
+        return None if answers is None else Begun(key, commands, node, answers, began)
 
-    async def finish(self, begun: Begun) -> None:
-        """Carry out what was begun. Raises StoreUnavailable.
+    async def finish(self, begun: Begun, errand: Errand | None = None) -> list[Any]:
+        """What each command that was begun came to, a refusal as an error.
 
-        Mostly the answer is all that there is to it. Bounded by the node: a limit around it would
-        cost as much as the rest of it.
+        Mostly the answer is all that there is to it. Else they go on as an errand, which somebody
+        may have made already. Bounded by the node: a limit around it would cost as much as the rest
+        of it. Raises StoreUnavailable.
         """
-        errand, node, answers, began = begun
+        _, commands, node, sent, began = begun
         try:
-            errand.answers = await node.answers_of(errand.commands, answers, began)
-        except UNREACHABLE as error:
-            errand.answers, verdict = [error], _Verdict.LOST
-        except RedisError as error:
-            raise judged(error) from error
+            answers = node.told(commands, await sent, began)
+        except (RedisError, asyncio.CancelledError) as fault:
+            errand = errand or Errand(begun.key, commands)
+            verdict = await self._once_more(begun, errand, fault)
         else:
-            errand.node = node
-            if not isinstance(errand.answers[0], RedisError):
-                return
+            if not isinstance(answers[0], RedisError):
+                return answers
+            errand = errand or Errand(begun.key, commands)
+            errand.answers, errand.node = answers, node
             verdict = self._judge(errand, node)
         if verdict is not _Verdict.DONE:
             left_seconds = LIMIT_SECONDS - (measures.moment() - began)
             async with self.time_limit(left_seconds):
                 await self._carry_out([errand], [(errand, verdict)])
+        return errand.answers
+
+    async def _once_more(self, begun: Begun, errand: Errand, fault: BaseException) -> _Verdict:
+        node = begun.node
+        try:
+            errand.answers = await node.answers_after(fault, begun.commands, begun.began)
+        except UNREACHABLE as error:
+            errand.answers = [error]
+            return _Verdict.LOST
+        except RedisError as error:
+            raise judged(error) from error
+        errand.node = node
+        return self._judge(errand, node)
 
     async def run(self, errands: Sequence[Errand]) -> None:
         """Carry errands out, all at once. Raises StoreUnavailable."""
-        begun = self.begin(errands[0]) if len(errands) == 1 else None
-        if begun is not None:
-            await self.finish(begun)
-            return
+        if len(errands) == 1:
+            (errand,) = errands
+            begun = self.begin(errand.key, errand.commands)
+            if begun is not None:
+                errand.node = begun.node
+                errand.answers = await self.finish(begun, errand)
+                return
         async with self.time_limit():
             await self._carry_out(errands, [])
 

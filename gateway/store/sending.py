@@ -22,7 +22,7 @@ from gateway.store.places import Kind, read_place
 from gateway.store.routing import Begun, Errand, Router
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
 
     from gateway.store.nodes import Command
 
@@ -74,7 +74,7 @@ class Sender:
         errands = [Errand(key, (("SET", key, "", "XX"),)) for key in PROBE_KEYS]
         await self._router.run(errands)
         for errand in errands:
-            _answer(errand)
+            _first(errand.answers)
 
     def refuse(self, why: str | None) -> None:
         """Let nothing be read or written from now on but what form the state has; None ends that.
@@ -88,7 +88,7 @@ class Sender:
         # TIME names no key: a Cluster's node redirects what comes before it, once that has moved.
         errand = Errand(KEYRING_KEY, (("EXISTS", KEYRING_KEY), ("TIME",)))
         await self._router.run([errand])
-        _answer(errand)
+        _first(errand.answers)
         told = errand.answers[1]
         if isinstance(told, RedisError):
             raise judged(told) from told
@@ -124,47 +124,52 @@ class Sender:
             raise StoreUnavailable(self._refusal)
         await self._router.run(errands)
 
-    def _begin(self, errand: Errand) -> Begun | None:
-        """Send an errand at once, see `Router.begin`."""
-        return None if self._refusal is not None else self._router.begin(errand)
+    def _begin(self, key: str, command: Command) -> Begun | None:
+        """Send a command at once, see `Router.begin`."""
+        return None if self._refusal is not None else self._router.begin(key, (command,))
 
-    async def _read(self, key: str, command: Command) -> Any:
-        errand = Errand(key, (command,))
-        begun = self._begin(errand)
+    async def _read(self, key: str, command: Command, script: Script | None = None) -> Any:
+        begun = self._begin(key, command)
         if begun is not None:  # mostly, and a way of half as many steps
-            await self._router.finish(begun)
+            answers = await self._router.finish(begun)
         else:
+            errand = Errand(key, (command,))
             await self._carry_out([errand])
-        return _answer(errand)
+            answers = errand.answers
+        if script is not None and isinstance(answers[0], NoScriptError):
+            return await self._read(key, script.in_full(command))
+        return _first(answers)
 
     async def _read_each(self, wanted: Sequence[tuple[str, Command]]) -> list[Any]:
         errands = [Errand(key, (command,)) for key, command in wanted]
         await self._carry_out(errands)
-        return [_answer(errand) for errand in errands]
+        return [_first(errand.answers) for errand in errands]
 
-    async def _run(
+    def _run(
         self,
         script: Script,
         keys: Sequence[str],
         arguments: Sequence[str | float],
         *,
         waits: bool = True,
-    ) -> Any:
+    ) -> Coroutine[Any, Any, Any]:
         send = self._write if waits else self._read
-        rest = (len(keys), *keys, *arguments)
-        try:
-            return await send(keys[0], ("EVALSHA", script.digest, *rest))
-        except _ScriptMissing:  # a Redis that has just started, or become the primary
-            return await send(keys[0], ("EVAL", script.text, *rest))
+        return send(keys[0], ("EVALSHA", script.digest, len(keys), *keys, *arguments), script)
 
-    async def _write(self, key: str, command: Command) -> Any:
-        if self._replicas == 0:
-            return await self._read(key, command)
+    def _write(
+        self, key: str, command: Command, script: Script | None = None
+    ) -> Coroutine[Any, Any, Any]:
+        send = self._read if self._replicas == 0 else self._write_through
+        return send(key, command, script)
+
+    async def _write_through(self, key: str, command: Command, script: Script | None) -> Any:
         # WAIT counts what was written on its own connection.
         errand = Errand(key, (command, ("WAIT", self._replicas, REPLICA_WAIT_MS)))
         async with self._router.time_limit():
             await self._carry_out([errand])
-            answer = _answer(errand)
+            if script is not None and isinstance(errand.answers[0], NoScriptError):
+                return await self._write_through(key, script.in_full(command), None)
+            answer = _first(errand.answers)
             acknowledged = errand.answers[1]
             if isinstance(acknowledged, RedisError):
                 raise judged(acknowledged)
@@ -191,10 +196,6 @@ class Sender:
             )
 
 
-class _ScriptMissing(Exception):
-    """The Redis has not seen this script yet."""
-
-
 class Script:
     """A script of `store/lua`, sent by its digest whenever Redis knows it."""
 
@@ -204,6 +205,10 @@ class Script:
         # The name that Redis gives it, no protection.
         self.digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
+    def in_full(self, command: Command) -> Command:
+        """The same command for a Redis without it, which has just started or become the primary."""
+        return ("EVAL", self.text, *command[2:])
+
 
 def _answers(errand: Errand) -> list[Any]:
     for answer in errand.answers:
@@ -212,10 +217,8 @@ def _answers(errand: Errand) -> list[Any]:
     return errand.answers
 
 
-def _answer(errand: Errand) -> Any:
-    answer = errand.answers[0]
+def _first(answers: Sequence[Any]) -> Any:
+    answer = answers[0]
     if isinstance(answer, RedisError):
-        if isinstance(answer, NoScriptError):
-            raise _ScriptMissing
         raise judged(answer) from answer
     return answer
