@@ -144,12 +144,16 @@ class CertificateRejected:
 
 @dataclass(frozen=True, slots=True)
 class AuthorityFailed:
-    """A call to the CA failed. `elsewhere`: there is another authority that may be tried."""
+    """A call to the CA failed. `elsewhere`: there is another authority that may be tried.
+
+    `may_be_done`: what was asked may have been done all the same.
+    """
 
     kind: FaultKind
     detail: str
     retry_after_seconds: float | None = None
     elsewhere: bool = False
+    may_be_done: bool = False
 
 
 @dataclass(frozen=True, slots=True)

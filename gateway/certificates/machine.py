@@ -146,8 +146,7 @@ def _due(issuance: Issuance, _: Event, moment: Moment) -> Step:
         begun = {"begun_at_ms": moment.now_ms, "wanted_since_ms": issuance.since_ms}
         if on is State.REQUESTED:
             begun["looks"] = issuance.looks
-            if not issuance.renewal:
-                # What was granted for a new name was for the attempt before (`mishaps.lapses`).
+            if issuance.lapsed:
                 issuance = without_key(without_order(issuance))
         return _due(moved(issuance, on, moment, **begun), _, moment)
     if issuance.state is State.REQUESTED:

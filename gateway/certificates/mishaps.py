@@ -35,7 +35,7 @@ from gateway.certificates.moves import (
     without_key,
     without_order,
 )
-from gateway.certificates.orders import LATER, FaultKind
+from gateway.certificates.orders import FaultKind
 from gateway.certificates.states import Issuance, Reason, State, replace
 
 if TYPE_CHECKING:
@@ -68,17 +68,6 @@ _REPLACES_REFUSED: Final = {
     FaultKind.GONE,
     FaultKind.MALFORMED,
 }
-
-
-def lapses(issuance: Issuance, kind: FaultKind) -> bool:
-    """Whether a fault ends what was granted for an order: it is asked for anew after the rest.
-
-    So it is for a new name that has no order yet. Else all that was granted while the authority was
-    away would go there in the moment in which it is back, beyond its limits. Renewals are not held
-    by the figures for new names.
-    """
-    is_unplaced = issuance.state is State.REQUESTED and issuance.directory_url is not None
-    return is_unplaced and not issuance.renewal and kind in LATER
 
 
 def authority_failed(issuance: Issuance, event: events.AuthorityFailed, moment: Moment) -> Step:

@@ -128,11 +128,22 @@ def look_again_bounded(
 
 
 def wait(issuance: Issuance, moment: Moment, reason: Reason, message: str, pause_ms: int) -> Step:
-    """Rest after a passing fault; go on in the same state, with the same order."""
+    """Rest after a passing fault; go on in the same state, with the same order if there is one.
+
+    A new name without one is granted it anew then (`grants`).
+    """
     resume = issuance.resume if issuance.state is State.WAITING else issuance.state
     waiting = moved(issuance, State.WAITING, moment, due_at_ms=moment.now_ms + pause_ms)
-    faults = issuance.faults + 1
-    return Step(replace(waiting, resume=resume, reason=reason, message=message, faults=faults))
+    return Step(
+        replace(
+            waiting,
+            resume=resume,
+            reason=reason,
+            message=message,
+            faults=issuance.faults + 1,
+            lapsed=issuance.is_granted and resume is State.REQUESTED and not issuance.renewal,
+        )
+    )
 
 
 def fail(issuance: Issuance, moment: Moment, reason: Reason, message: str) -> Step:
@@ -174,6 +185,7 @@ def without_order(issuance: Issuance) -> Issuance:
         without_challenge(issuance),
         failed_at=issuance.directory_url or issuance.failed_at,
         directory_url=None,
+        lapsed=False,
         replaces=None,
         order_url=None,
         finalize_url=None,

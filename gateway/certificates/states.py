@@ -79,7 +79,8 @@ class Issuance:
     `failed_at` is the authority of the last order that came to nothing.
     `told_until_ms` is until when it is held, where it is looked at sooner;
     `barred`: it rests since its client's policy does not allow it.
-    `directory_url` is the authority chosen, `passed_over` says of others until when not to choose
+    `directory_url` is the authority chosen, whose ledger granted the order; once the grant has
+    `lapsed`, the one that it waits for. `passed_over` says of others until when not to choose
     them again. `sealed_key` and `csr` (DER, base64) exist from before the order on, the challenge's
     zone and name from before its TXT is published; `challenge_key` is the thumbprint of the account
     key that its value was computed with. `published_at_ms` is when its TXT was first published.
@@ -114,6 +115,7 @@ class Issuance:
     told_until_ms: EpochMs | None = None
     barred: bool = False
     directory_url: str | None = None
+    lapsed: bool = False
     passed_over: Mapping[str, EpochMs] = field(default_factory=dict)
     replaces: str | None = None
     sealed_key: str | None = None
@@ -137,6 +139,11 @@ class Issuance:
     def since_ms(self) -> int:
         """Since when it is wanted, as far as is known, however often it was begun."""
         return self.begun_at_ms if self.wanted_since_ms is None else self.wanted_since_ms
+
+    @property
+    def is_granted(self) -> bool:
+        """Whether an order of it is charged to the ledger of its authority (`grants`)."""
+        return self.directory_url is not None and not self.lapsed
 
     @property
     def ordered_at_ms(self) -> int | None:

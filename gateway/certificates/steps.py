@@ -17,7 +17,6 @@ import structlog
 
 from gateway.certificates import events, leases, renewal
 from gateway.certificates.binding import KEY_PURPOSE, key_binding
-from gateway.certificates.budget import Renewal
 from gateway.certificates.events import Command
 from gateway.certificates.keys import (
     CertificateWrong,
@@ -26,7 +25,7 @@ from gateway.certificates.keys import (
 )
 from gateway.certificates.leases import LeaseOver
 from gateway.certificates.ledger import Granted, Held, HeldBy
-from gateway.certificates.mishaps import PATIENCE_FAULTS, lapses
+from gateway.certificates.mishaps import PATIENCE_FAULTS
 from gateway.certificates.moves import SHORT_HOLD_MS, Moment, failure_pause_ms
 from gateway.certificates.orders import PASSING, AuthorityFault, FaultKind
 from gateway.certificates.places import Places
@@ -112,7 +111,7 @@ class Steps:
         try:
             return await self._calls[command](hostname, holder, issuance)
         except AuthorityFault as fault:
-            return await self._failed(fault, hostname, holder, issuance)
+            return await self._failed(fault, hostname, issuance)
         except DnsFault as fault:
             return events.ZoneFailed(fault.detail, fault.retry_after_seconds)
         except CertificateWrong as fault:
@@ -139,31 +138,30 @@ class Steps:
         """Ask a certificate's authority when to renew it (RFC 9773); the certificate afterwards."""
         return await self._questions.ask(certificate)
 
-    async def give_back(self, hostname: Hostname, holder: Holder, issuance: Issuance) -> None:
-        """Return what was spent on an order that has come to no certificate.
+    async def give_back(
+        self, hostname: Hostname, holder: Holder, issuance: Issuance, *, was_placed: bool
+    ) -> None:
+        """Return what was granted for an order that has come to no certificate, or to no order.
 
         Raises:
             StoreUnavailable: it stays spent.
         """
         with contextlib.suppress(AuthorityFault):  # no longer configured
-            ledger = self._authorities.at(issuance.directory_url).ledger
-            kind = renewal.kind_of(issuance, self._now_ms())
-            await ledger.give_back(hostname, holder.client_id, renewal=kind)
+            ledger, kind = self._ledger(issuance), renewal.kind_of(issuance, self._now_ms())
+            whose = hostname, holder.client_id
+            await ledger.give_back(*whose, renewal=kind, was_placed=was_placed)
 
     async def _failed(
-        self, fault: AuthorityFault, hostname: Hostname, holder: Holder, issuance: Issuance
+        self, fault: AuthorityFault, hostname: Hostname, issuance: Issuance
     ) -> events.AuthorityFailed:
         """What a fault means for the issuance; what it means for others goes into the ledger."""
         elsewhere = self._has_alternative(issuance)
         if issuance.directory_url is not None:
             with contextlib.suppress(AuthorityFault):  # no longer configured
-                ledger = self._authorities.at(issuance.directory_url).ledger
+                ledger = self._ledger(issuance)
                 await self._tell_others(ledger, hostname, issuance, fault, elsewhere=elsewhere)
-                if lapses(issuance, fault.kind) and not fault.may_be_done:
-                    whose = hostname, holder.client_id
-                    await ledger.give_back(*whose, renewal=Renewal.NEW, was_placed=False)
         return events.AuthorityFailed(
-            fault.kind, fault.detail, fault.retry_after_seconds, elsewhere
+            fault.kind, fault.detail, fault.retry_after_seconds, elsewhere, fault.may_be_done
         )
 
     async def _tell_others(
@@ -344,6 +342,9 @@ class Steps:
 
     def _authority(self, issuance: Issuance) -> Authority:
         return self._authorities.at(issuance.directory_url).authority
+
+    def _ledger(self, issuance: Issuance) -> Ledger:
+        return self._authorities.at(issuance.directory_url).ledger
 
     def _target(self, issuance: Issuance) -> ChallengeTarget:
         zone, name = _known(issuance.challenge_zone), _known(issuance.challenge_name)

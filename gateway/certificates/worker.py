@@ -17,13 +17,12 @@ import structlog
 from structlog.contextvars import bind_contextvars, bound_contextvars
 
 from gateway import measures, tracing
-from gateway.certificates import agenda, debts, deeds, endings, events, machine, renewal
+from gateway.certificates import agenda, debts, deeds, endings, events, grants, machine, renewal
 from gateway.certificates.agenda import Work
 from gateway.certificates.keys import renewal_id
 from gateway.certificates.leaseholder import Leaseholder
 from gateway.certificates.leases import Grace, LeaseLost
 from gateway.certificates.lookout import Lookout
-from gateway.certificates.mishaps import may_be_issued
 from gateway.certificates.moves import Moment, Step
 from gateway.certificates.states import Debt, Issuance, State
 from gateway.certificates.turnstile import Turnstile
@@ -264,11 +263,13 @@ class Worker:
                 step, event = await self._carried_out(document, holder, command, issuance)
                 left = debts.debt_of_step(command, issuance, event) or left
                 if not self._may_be_forgotten(document, step, event):
-                    document, left = await self._store_step(document, step, event), None
+                    document = await self._store_step(document, issuance, step, event)
+                    left = None
                 if document.lease is not None and self._goes_on_soon(step):
                     step = await self._rested(step)
             if left is not None:  # to stop, before what follows it
-                document, left = await self._store_step(document, step, event), None
+                document = await self._store_step(document, issuance, step, event)
+                left = None
         except Exception:
             if left is not None:  # also by a step that was to be stored with the next one
                 await self._leases.disown(document.hostname, left)
@@ -306,7 +307,10 @@ class Worker:
         await asyncio.sleep(max(0, step.issuance.due_at_ms - self._clock.now_ms()) / 1000)
         return machine.advance(step.issuance, events.Due(), self._moment())
 
-    async def _store_step(self, document: Document, step: Step, event: events.Event) -> Document:
+    async def _store_step(
+        self, document: Document, before: Issuance, step: Step, event: events.Event
+    ) -> Document:
+        """Store what came of a step; `before` is the issuance that it was made with."""
         issued = isinstance(event, events.CertificateFetched)
         issuance = None if issued else step.issuance
 
@@ -323,7 +327,8 @@ class Worker:
             return self._leases.change(current, fields, keep=goes_on)
 
         stored = await self._leases.write_at_last(document, decide)
-        await self._give_back(document, step)
+        if grants.is_over(before, step.issuance):
+            await self._give_back(document, before, event)
         after, now_ms = step.issuance, self._clock.now_ms()
         authority = self._steps.authority_name(after.directory_url or after.failed_at)
         endings.count(after, authority, now_ms, issued=issued)
@@ -342,15 +347,15 @@ class Worker:
             endings.tell_passed_over(document.hostname, event)
         return stored
 
-    async def _give_back(self, document: Document, step: Step) -> None:
-        """Return what an order has cost that came to nothing; lost if Redis is away just now."""
-        before, holder = agenda.issuance_of(document), document.holder
-        if before is None or holder is None or not before.directory_url:
+    async def _give_back(self, document: Document, issuance: Issuance, event: events.Event) -> None:
+        """Return what was granted for nothing; lost if Redis is away just now."""
+        if document.holder is None:
             return
-        if step.issuance.directory_url or may_be_issued(before):
-            return
+        was_placed = grants.may_be_placed(issuance, event)
         with contextlib.suppress(StoreUnavailable, StoreRefused, Contended):
-            await self._steps.give_back(document.hostname, holder, before)
+            await self._steps.give_back(
+                document.hostname, document.holder, issuance, was_placed=was_placed
+            )
 
     async def _renew(self, document: Document) -> Document:
         certificate, holder = agenda.certificate_of(document), document.holder

@@ -11,17 +11,17 @@ import heapq
 import random
 from array import array
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, cast
 
-from gateway.certificates import events, machine, mishaps, moves, renewal
+from gateway.certificates import events, grants, machine, renewal
 from gateway.certificates.budget import HOUR_MS, Budget, Renewal
 from gateway.certificates.events import Command
 from gateway.certificates.ledger import Granted, Ledger
 from gateway.certificates.moves import Moment
-from gateway.certificates.orders import FaultKind, RenewalInfo
-from gateway.certificates.states import Issuance, Reason, StoredCertificate
+from gateway.certificates.orders import AuthorizationView, FaultKind, RenewalInfo
+from gateway.certificates.states import Issuance, Reason, State, StoredCertificate
 from gateway.contract.names import ClientId, Hostname
 from tests.bench.clocked_store import ClockedStore
 from tests.bench.paces import tell
@@ -43,6 +43,9 @@ _ISSUED_A_SECOND = 20
 _TAKES_MS = 5_000
 _TELL_DAYS = 30
 _OUTAGE = events.AuthorityFailed(FaultKind.UNREACHABLE, "it does not answer")
+_INVALID = events.AuthorizationSeen(
+    AuthorizationView("authorization", "", "invalid", problem="the record is not there")
+)
 
 
 @dataclass(frozen=True)
@@ -225,10 +228,8 @@ class Simulation:
             chosen = events.AuthorityChosen(_DIRECTORY, takes_replaces=True)
             step = machine.advance(step.issuance, chosen, moment)
         if self._is_away():
-            if mishaps.lapses(step.issuance, _OUTAGE.kind):
-                kind, names = self._kinds.pop(number), self._names(number)
-                await self._ledger.give_back(*names, renewal=kind, was_placed=False)
-            self._rest(number, machine.advance(step.issuance, _OUTAGE, moment).issuance)
+            rests = machine.advance(step.issuance, _OUTAGE, moment).issuance
+            await self._stop_short(number, step.issuance, rests, _OUTAGE)
             return
         self._under_way[number] = step.issuance
         exempt = step.issuance.replaces is not None
@@ -242,16 +243,26 @@ class Simulation:
         """The CA has looked at the challenge: a certificate, or a failed validation."""
         issuance = self._under_way.pop(number)
         if self._broken_until_ms.get(number, 0) > self.now_ms:
-            hostname, client = self._names(number)
+            hostname, _ = self._names(number)
             self.outcome.referee.failed(hostname, self.now_ms)
             await self._ledger.record_failed_validation(hostname)
-            failed = moves.fail(issuance, self._moment(), Reason.ISSUANCE_FAILED, "not there")
-            await self._ledger.give_back(hostname, client, renewal=self._kinds.pop(number))
-            self._rest(number, failed.issuance)
+            ordered = replace(issuance, state=State.VALIDATING, order_url="order")
+            failed = machine.advance(ordered, _INVALID, self._moment()).issuance
+            await self._stop_short(number, ordered, failed, _INVALID)
             return
         self._kinds.pop(number)
         self._note(number, issuance)
         self._take_up(number, self.now_ms)
+
+    async def _stop_short(
+        self, number: int, before: Issuance, after: Issuance, event: events.Event
+    ) -> None:
+        """Rest, and give back what was granted if that is over, as the worker does."""
+        if grants.is_over(before, after):
+            kind, names = self._kinds.pop(number), self._names(number)
+            was_placed = grants.may_be_placed(before, event)
+            await self._ledger.give_back(*names, renewal=kind, was_placed=was_placed)
+        self._rest(number, after)
 
     def _take_up(self, number: int, issued_ms: int) -> None:
         """Plan the renewal of a certificate issued then; its CA is asked at once."""

@@ -146,11 +146,15 @@ def mood_lab(
     environ: Mapping[str, str] | None = None,
     settings: Mapping[str, object] | None = None,
     acme: Sequence[str] = (),
+    budget: Mapping[str, int] | None = None,
 ) -> Iterator[MoodLab]:
-    """Start one on `bind`; `environ` and `settings` are Pebble's, `acme` lines of the gateway's."""
+    """Start one on `bind`; `environ` and `settings` are Pebble's, `acme` lines of the gateway's.
+
+    `budget`: figures of the account; all of them are without a limit unless told.
+    """
     with (
         pebble_and_proxy(folder, bind, environ, settings) as (pebble, proxy),
-        gateway_at(folder, bind, pebble, proxy, acme) as lab,
+        gateway_at(folder, bind, pebble, proxy, acme, budget) as lab,
     ):
         yield lab
 
@@ -179,6 +183,7 @@ def gateway_at(
     pebble: PebbleProcess,
     proxy: AcmeProxy,
     acme: Sequence[str] = (),
+    budget: Mapping[str, int] | None = None,
 ) -> Iterator[MoodLab]:
     """Start a gateway whose CA is behind `proxy`, with a Redis of its own."""
     with ExitStack() as stack:
@@ -191,7 +196,11 @@ def gateway_at(
         text = config.config_file.read_text()
         more = "".join(f"{line}\n" for line in acme)
         config.config_file.write_text(re.sub(r"(?m)^(directory = .*\n)", rf"\1{more}", text))
-        gateway = start_gateway(config, environ={"GATEWAY_LOG__FORMAT": "json"})
+        figures = {
+            f"GATEWAY_ACME__0__BUDGET__{name.upper()}": str(figure)
+            for name, figure in (budget or {}).items()
+        }
+        gateway = start_gateway(config, environ={"GATEWAY_LOG__FORMAT": "json", **figures})
         stack.callback(gateway.stop)
         world = World(config.url, config.admin_token)
         yield MoodLab(bind, server, pebble, proxy, gateway, world, Hand.at(bind))

@@ -41,16 +41,21 @@ def now_ms() -> int:
 
 
 class Refused:
-    """Steps of which each is refused; `given_back` are the issuances whose figures came back."""
+    """Steps of which each is refused.
+
+    `given_back`: the authorities whose figures came back, and whether an order may be there.
+    """
 
     def __init__(self) -> None:
-        self.given_back: list[Issuance] = []
+        self.given_back: list[tuple[str | None, bool]] = []
 
     async def carry_out(self, _: Command, *__: object) -> events.Event:
         return REFUSED
 
-    async def give_back(self, _: Hostname, __: Holder, issuance: Issuance) -> None:
-        self.given_back.append(issuance)
+    async def give_back(
+        self, _: Hostname, __: Holder, issuance: Issuance, *, was_placed: bool
+    ) -> None:
+        self.given_back.append((issuance.directory_url, was_placed))
 
     def authority_name(self, _: str | None) -> str:
         return "ca"
@@ -168,13 +173,18 @@ async def test_issuance_that_goes_on_is_barred_no_more(store: Store, hostname: H
     assert not after.barred
 
 
+@pytest.mark.parametrize(
+    ("tried", "may_be_placed"),
+    [(under_way(State.REQUESTED), False), (under_way(State.ORDERED, order_url="o"), True)],
+    ids=["no order", "an order"],
+)
 async def test_what_an_order_cost_comes_back_when_it_fails(
-    store: Store, hostname: Hostname
+    store: Store, hostname: Hostname, tried: Issuance, may_be_placed: bool
 ) -> None:
     steps = Refused()
     async with working(store, steps, is_allowed=True) as worker:
-        await worked_on(store, worker, hostname, under_way(State.REQUESTED))
-    assert [each.directory_url for each in steps.given_back] == ["https://ca.example"]
+        await worked_on(store, worker, hostname, tried)
+    assert steps.given_back == [("https://ca.example", may_be_placed)]
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ DUE = [
     (issuance(State.FINALIZING), Command.READ_ORDER),
     (issuance(State.WAITING, resume=State.PUBLISHED), Command.CHECK_PROPAGATION),
     (issuance(State.WAITING, resume=State.READY), Command.READ_ORDER),
-    (issuance(State.WAITING, resume=State.REQUESTED), Command.CHOOSE_AUTHORITY),
-    (issuance(State.WAITING, resume=State.REQUESTED, renewal=True), Command.PLACE_ORDER),
+    (issuance(State.WAITING, resume=State.REQUESTED), Command.PLACE_ORDER),
+    (issuance(State.WAITING, resume=State.REQUESTED, lapsed=True), Command.CHOOSE_AUTHORITY),
     (issuance(State.FAILED, directory_url=None, sealed_key=None), Command.CHOOSE_AUTHORITY),
     (issuance(State.ISSUED), None),
 ]

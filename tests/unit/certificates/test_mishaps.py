@@ -62,23 +62,6 @@ def test_short_rate_limit_is_waited_for() -> None:
     assert after.due_at_ms == NOW.now_ms + 30_000
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [FaultKind.UNREACHABLE, FaultKind.SERVER_ERROR, FaultKind.RATE_LIMITED, FaultKind.BUSY],
-)
-def test_grant_of_a_new_name_ends_with_the_attempt_that_it_was_for(kind: FaultKind) -> None:
-    event = events.AuthorityFailed(kind, "later", 30.0)
-    before = issuance(State.REQUESTED, order_url=None)
-    assert mishaps.lapses(before, kind)
-    again = advance(advance(before, event, NOW).issuance, events.Due(), NOW)
-    assert again.command is Command.CHOOSE_AUTHORITY
-    assert (again.issuance.directory_url, again.issuance.sealed_key) == (None, None)
-    for kept in (replace(before, renewal=True), issuance(State.ORDERED)):
-        assert not mishaps.lapses(kept, kind)
-        later = advance(advance(kept, event, NOW).issuance, events.Due(), NOW)
-        assert later.issuance.directory_url == "first"
-
-
 @pytest.mark.parametrize("kind", [FaultKind.UNREACHABLE, FaultKind.SERVER_ERROR])
 def test_authority_that_stays_away_is_left_after_some_patience(kind: FaultKind) -> None:
     current = issuance(State.ORDERED)
