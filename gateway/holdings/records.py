@@ -284,7 +284,7 @@ class Records:
     async def _remember(
         self, document: Document, holder: Holder, outcome: Outcome, edition: str
     ) -> bool:
-        """Write down what was published; False when the hold was given up in between.
+        """Write down what was published; False when another call was faster, or gave the hold up.
 
         `document` is as the call has last seen it. Never takes the hostname: whoever gave it
         up has taken the record out of the zone as well.
@@ -300,8 +300,12 @@ class Records:
         def decide(now: Document) -> Change | None:
             nonlocal is_mine
             is_mine = now.holder == holder and now.record is not None
-            kept = kept_record(record, edition, published=True)
-            return Change({"record": kept}) if is_mine else None
+            if not is_mine or now.record == document.record:
+                kept = kept_record(record, edition, published=True)
+                return Change({"record": kept}) if is_mine else None
+            # Another call has published meanwhile, and only the zone tells who came last.
+            is_mine = is_published(now) and says(now, record)
+            return None
 
         await self._documents.change(document.hostname, decide, document)
         return is_mine

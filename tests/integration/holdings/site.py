@@ -29,6 +29,7 @@ from gateway.holdings.certificates import Certificates
 from gateway.holdings.hold import Holds
 from gateway.holdings.orphans import Orphans
 from gateway.holdings.records import Records
+from gateway.holdings.remembered import remembered_record
 from gateway.store.connection import Entry, Store
 from gateway.store.documents import Change, Document, Documents, Holder
 from gateway.store.holdings_index import HoldingsIndex
@@ -221,4 +222,9 @@ class Site:
         assert (document.holder == self.holder) is held
         assert (document.record is not None) is held
         assert (self.owner.hostname in entries) is held
-        assert bool(await self.in_zone()) is held
+        there = await self.in_zone()
+        assert bool(there) is held
+        known = remembered_record(document)
+        if known is not None:
+            assert f"{known.ttl} {known.type} {known.value}" in there
+            assert len(there) == 2  # with its marker

@@ -60,8 +60,26 @@ async def test_withdrawal_within_a_first_publication_is_followed_by_the_record(s
     await site.assert_agreed(held=True)
 
 
-async def test_second_first_publication_keeps_what_the_first_has_published(site: Site) -> None:
+async def test_publication_that_another_one_overtakes_leaves_the_zone_as_it_is_remembered(
+    site: Site,
+) -> None:
     site.exchange.after_update.set(lambda: site.publish(TWO))
+    # It replaces what the other one has published.
+    assert await site.publish(ONE) == "managed-updated"
+    await site.assert_agreed(held=True)
+
+
+async def test_replacement_that_another_one_overtakes_leaves_the_zone_as_it_is_remembered(
+    site: Site,
+) -> None:
+    await site.publish(DnsRecord(type="A", value=ONE.value, ttl=60))
+    site.exchange.after_update.set(lambda: site.publish(TWO))
+    assert await site.publish(ONE) == "managed-updated"
+    await site.assert_agreed(held=True)
+
+
+async def test_same_record_by_two_calls_is_published_once(site: Site) -> None:
+    site.exchange.after_update.set(lambda: site.publish(ONE))
     assert await site.publish(ONE) == "managed-created"
     await site.assert_agreed(held=True)
 
