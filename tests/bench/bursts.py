@@ -8,13 +8,12 @@ Must not: know what is called. Called by the modules of `rows`.
 
 import asyncio
 import itertools
-import multiprocessing
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tests.bench import wrk
+from tests.bench.forking import forked_pool
 from tests.bench.tally import latency_of
 from tests.bench.wire import Wire
 from tests.lab.process import LabFault
@@ -82,7 +81,7 @@ def send_each(burst: Burst, connections: int) -> Load:
 def _by_own_callers(burst: Burst, connections: int, seconds: float | None) -> Load:
     processes = min(PROCESSES, connections)
     share = -(-connections // processes)
-    with multiprocessing.get_context("fork").Pool(processes, end_by_default) as pool:
+    with forked_pool(processes) as pool:
         arguments = [(burst, part, processes, share, seconds) for part in range(processes)]
         seen = pool.starmap(_send, arguments)
     took = [each for some in seen for each in some.took]
@@ -94,11 +93,6 @@ def _by_own_callers(burst: Burst, connections: int, seconds: float | None) -> Lo
     failed = sum(some.failed for some in seen)
     right = sum(some.right for some in seen)
     return Load(len(took) / elapsed, latency.p50, latency.p99, failed, right)
-
-
-def end_by_default() -> None:
-    """The pool ends its processes by SIGTERM, which means something else in the program."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _send(burst: Burst, part: int, parts: int, connections: int, seconds: float | None) -> _Some:

@@ -12,12 +12,12 @@ import asyncio
 import itertools
 import multiprocessing
 import queue
-import signal
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tests.bench.forking import heed_starter_alone, signals_waiting
 from tests.bench.lanes import REISSUE_LIMIT_SECONDS, Ground, Lane
 from tests.bench.tally import Tally
 
@@ -89,28 +89,27 @@ class Callers:
 @contextmanager
 def calling(ground: Ground, plan: Plan) -> Iterator[Callers]:
     """Callers at work beside the block; whoever is not done at its end is stopped."""
-    # Forked, with one thread here: a fresh interpreter would read all modules beside the load.
     forking = multiprocessing.get_context("fork")
     reports: Queue[Tally | None] = forking.Queue()
     processes: list[BaseProcess] = [
         forking.Process(target=_call, args=(ground, plan, number, reports), daemon=True)
         for number in range(plan.processes)
     ]
-    for process in processes:
-        process.start()
     try:
+        with signals_waiting():
+            for process in processes:
+                process.start()
         yield Callers(processes, reports)
     finally:
         for process in processes:
-            process.terminate()
-            process.join(_STOP_SECONDS)
+            if process.is_alive():
+                process.terminate()
+                process.join(_STOP_SECONDS)
         reports.close()
 
 
 def _call(ground: Ground, plan: Plan, process: int, reports: Queue[Tally | None]) -> None:
-    # ^C reaches the whole group; whoever started this process ends it, by SIGTERM.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    heed_starter_alone()
     asyncio.run(_run_lanes(ground, plan, process, reports))
     reports.put(None)
     reports.close()

@@ -4,14 +4,13 @@ Measured as calls are: by as many connections, from as many processes. Called by
 """
 
 import asyncio
-import multiprocessing
 import time
 from dataclasses import dataclass
 
 import dns.message
 import dns.rdatatype
 
-from tests.bench.bursts import end_by_default
+from tests.bench.forking import forked_pool
 from tests.lab.bind import BindPair
 from tests.lab.ports import LOOPBACK
 
@@ -44,7 +43,7 @@ def dns_query(bind: BindPair, hostname: str) -> Part:
 
 def ask(part: Part, seconds: float, processes: int, connections: int) -> list[float]:
     """How long each answer took, in seconds."""
-    with multiprocessing.get_context("fork").Pool(processes, end_by_default) as pool:
+    with forked_pool(processes) as pool:
         arguments = [(part, seconds, connections // processes)] * processes
         return [each for some in pool.starmap(_ask, arguments) for each in some]
 

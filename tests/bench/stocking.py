@@ -12,7 +12,6 @@ Called by the benches.
 """
 
 import json
-import multiprocessing
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -25,8 +24,8 @@ from gateway.contract.names import Hostname
 from gateway.dns.marker import MarkerKey, Markers
 from gateway.store import keys
 from gateway.wiring import MARKER_PURPOSE
-from tests.bench.bursts import end_by_default
 from tests.bench.copying import Model, binding_of, copy_to
+from tests.bench.forking import forked_pool
 from tests.bench.stock import (
     ALLOWED,
     APP_ID,
@@ -125,7 +124,7 @@ def _model(redis: Redis, stock: Stock, client: Caller) -> dict[str, str]:
 
 def _copy_all(port: int, stock: Stock, model: Model) -> None:
     parts = [range(1, stock.holdings)[part::_PROCESSES] for part in range(_PROCESSES)]
-    with multiprocessing.get_context("fork").Pool(_PROCESSES, end_by_default) as pool:
+    with forked_pool(_PROCESSES) as pool:
         pool.starmap(copy_to, [(port, stock, model, part) for part in parts])
 
 

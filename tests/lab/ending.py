@@ -10,21 +10,29 @@ import signal
 from types import FrameType
 from typing import NoReturn
 
-_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-class AskedToEnd(BaseException):
-    """Raised by a signal wherever the program is; its clean-up is on the way out."""
+class AskedToEnd(KeyboardInterrupt):
+    """Raised by a signal wherever the program is; its clean-up is on the way out.
+
+    asyncio lets a `KeyboardInterrupt` out of a callback, where it logs and loses any other.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.strsignal(number))
+        self.exit_status = 128 + number
+        """What a shell says of a program that this signal has ended."""
 
 
 def end_on_signals() -> None:
     """From now on a signal raises `AskedToEnd` in the main thread."""
-    for number in _ENDING_SIGNALS:
+    for number in ENDING_SIGNALS:
         signal.signal(number, _end)
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
-    del number, frame
-    for ending in _ENDING_SIGNALS:
+    del frame
+    for ending in ENDING_SIGNALS:
         signal.signal(ending, signal.SIG_IGN)
-    raise AskedToEnd
+    raise AskedToEnd(number)
