@@ -4,11 +4,10 @@ Each message is as careful as the gateway's: it creates a name only if there is 
 what is as it was left. Must not: judge; `syncs` reads the zones afterwards. Called by `syncs`.
 """
 
-import subprocess
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tests.bench.commands import run
 from tests.bench.stock import TTL
 from tests.lab.bind import BindPair
 from tests.lab.process import LabFault, find_program
@@ -29,7 +28,7 @@ class Change:
 def apply_each(bind: BindPair, zone: str, changes: Sequence[Change]) -> float:
     """Send one message after the other; how many seconds it took.
 
-    Raises: LabFault when one of them is refused.
+    Raises: LabFault when one of them is refused, or it takes too long.
     """
     key = bind.tsig
     script = [
@@ -39,19 +38,10 @@ def apply_each(bind: BindPair, zone: str, changes: Sequence[Change]) -> float:
         *(line for change in changes for line in _lines(f"{change.label}.{zone}.", change)),
     ]
     command = [find_program("nsupdate", "bind9-dnsutils")]
-    began = time.monotonic()
-    ended = subprocess.run(
-        command,
-        input="\n".join([*script, ""]),
-        capture_output=True,
-        text=True,
-        timeout=_LIMIT_SECONDS,
-        check=False,
-    )
-    seconds = time.monotonic() - began
-    if ended.returncode or ended.stderr:
+    ended = run(command, given="\n".join([*script, ""]), limit_seconds=_LIMIT_SECONDS)
+    if ended.stderr:
         raise LabFault(f"nsupdate failed: {ended.stderr}")
-    return seconds
+    return ended.seconds
 
 
 def _lines(name: str, change: Change) -> list[str]:

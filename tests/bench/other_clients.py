@@ -7,11 +7,10 @@ Called by `issuance`, `issuing`.
 
 import os
 import shutil
-import subprocess
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from tests.bench.commands import run
 from tests.lab.lab import Lab
 from tests.lab.process import LabFault
 
@@ -58,21 +57,27 @@ class Lego:
 
     def issue(self, hostname: str) -> float:
         """Have one certificate issued; how many seconds it took. Raises: LabFault."""
-        seconds = _run([*self._command, "--domains", hostname, "run"], self.environ)
+        command = [*self._command, "--domains", hostname, "run"]
+        ended = run(command, environ=self.environ, limit_seconds=_LIMIT_SECONDS)
         if not self.has(hostname):
             raise LabFault(f"lego has no certificate for {hostname}")
-        return seconds
+        return ended.seconds
 
     def issue_all(self, hostnames: Sequence[str], at_once: int) -> float:
         """Have a certificate each, so many processes at once. Raises: LabFault."""
         each = [*self._command, "--domains", "{}", "run"]
         command = ["xargs", "-P", str(at_once), "-I", "{}", *each]
         limit_seconds = _LIMIT_SECONDS + _LIMIT_SECONDS / at_once * len(hostnames)
-        seconds = _run(command, self.environ, "\n".join(hostnames), limit_seconds)
+        ended = run(
+            command,
+            environ=self.environ,
+            given="\n".join(hostnames),
+            limit_seconds=limit_seconds,
+        )
         missing = [hostname for hostname in hostnames if not self.has(hostname)]
         if missing:
             raise LabFault(f"lego has no certificate for {len(missing)} hostnames: {missing[0]}")
-        return seconds
+        return ended.seconds
 
     def has(self, hostname: str) -> bool:
         """Whether there is a certificate."""
@@ -102,31 +107,11 @@ class Certbot:
 
     def issue(self, hostname: str) -> float:
         """Have one certificate issued; how many seconds it took. Raises: LabFault."""
-        seconds = _run([*self._command, "--domains", hostname], self._environ)
+        command = [*self._command, "--domains", hostname]
+        ended = run(command, environ=self._environ, limit_seconds=_LIMIT_SECONDS)
         if not self._file(hostname).exists():
             raise LabFault(f"certbot has no certificate for {hostname}")
-        return seconds
+        return ended.seconds
 
     def _file(self, hostname: str) -> Path:
         return self._folder / "config" / "live" / hostname / "fullchain.pem"
-
-
-def _run(
-    command: Sequence[str],
-    environ: Mapping[str, str],
-    given: str = "",
-    limit_seconds: float = _LIMIT_SECONDS,
-) -> float:
-    began = time.monotonic()
-    ended = subprocess.run(
-        command,
-        env=environ,
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=limit_seconds,
-        check=False,
-    )
-    if ended.returncode:
-        raise LabFault(f"{command[0]} failed: {ended.stdout[-500:]}{ended.stderr[-500:]}")
-    return time.monotonic() - began

@@ -1,4 +1,4 @@
-"""How long commands take to start: more than Python itself, in seconds.
+"""How long commands take to start: how much longer than Python itself, in seconds.
 
 Responsible for the client's side in the base install (`.venv-client`, as a client's machine has
 it), and for the server's `--help` in its own. A call of the client is a real one, answered by a
@@ -7,14 +7,13 @@ gateway nearby. Called by `rows`.
 
 import os
 import statistics
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.bench.commands import run
 from tests.bench.comparing import alone, alternate, at_most
 from tests.bench.gateways import serving
 from tests.bench.paces import Pace
@@ -37,7 +36,7 @@ class _Command:
     most_seconds: float
 
     @property
-    def run(self) -> list[str]:
+    def words(self) -> list[str]:
         return [str(self.python), *self.arguments]
 
     @property
@@ -54,6 +53,8 @@ def measure(pace: Pace) -> dict[str, Any]:
     with running_lab(LabOptions(gateways=0)) as lab, serving(lab.config) as (gateway,):
         (token,) = provision_clients(gateway.url, lab.config.admin_token, Stock(1))
         environ = {**os.environ, "GATEWAY_URL": gateway.base_url, "GATEWAY_TOKEN": token}
+        # With it every start would compile what it imports.
+        environ.pop("PYTHONDONTWRITEBYTECODE", None)
         context = [_console(client), "client", "context"]
         commands = (
             _Command("import gateway.contract", client, ["-c", "import gateway.contract"], 0.15),
@@ -61,39 +62,29 @@ def measure(pace: Pace) -> dict[str, Any]:
             _Command("gateway client context, a call", client, context, 0.4),
         )
         rows = [_row(pace, command, environ) for command in commands]
-    return {"rows": rows, "notes": ["all of them: more than python -c pass takes"], "faults": []}
+    return {"rows": rows, "notes": [], "faults": []}
 
 
 def _row(pace: Pace, command: _Command, environ: Mapping[str, str]) -> dict[str, Any]:
     # Once for the files to be in memory and compiled.
-    _seconds(command.run, environ)
+    _seconds(command.words, environ)
     pairs = alternate(
         pace.rounds,
-        _median(pace, command.run, environ),
+        _median(pace, command.words, environ),
         _median(pace, command.nothing, environ),
     )
     more = [seconds - nothing for seconds, nothing in pairs]
-    return alone(command.work, "s", more, at_most(command.most_seconds))
+    return alone(
+        f"{command.work}, longer than python -c pass", "s", more, at_most(command.most_seconds)
+    )
 
 
 def _median(pace: Pace, command: list[str], environ: Mapping[str, str]) -> Callable[[], float]:
     return lambda: statistics.median(_seconds(command, environ) for _ in range(pace.size))
 
 
-def _seconds(command: list[str], environ: Mapping[str, str]) -> float:
-    began = time.monotonic()
-    ended = subprocess.run(
-        command,
-        env=environ,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=_LIMIT_SECONDS,
-        check=False,
-    )
-    if ended.returncode:
-        raise LabFault(f"{' '.join(command[1:])} failed: {ended.stderr}")
-    return time.monotonic() - began
+def _seconds(command: Sequence[str], environ: Mapping[str, str]) -> float:
+    return run(command, environ=environ, limit_seconds=_LIMIT_SECONDS).seconds
 
 
 def _console(python: Path) -> str:

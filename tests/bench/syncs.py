@@ -15,7 +15,7 @@ import dns.query
 import dns.rcode
 import dns.rdatatype
 
-from tests.bench import bodies
+from tests.bench import bodies, wrk
 from tests.bench.bursts import Burst, Load, keep_up, send_each
 from tests.bench.comparing import alternate, at_least, compared
 from tests.bench.gateways import serving
@@ -64,7 +64,7 @@ def measure(pace: Pace) -> dict[str, Any]:
             )
         tell("reading the zones")
         faults = bench.faults()
-    return {"rows": rows, "spent": bench.spending.report(), "notes": [], "faults": faults}
+    return {"rows": rows, "spent": bench.spending.report(), "notes": wrk.notes(), "faults": faults}
 
 
 class _Bench:

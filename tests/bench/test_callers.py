@@ -1,6 +1,7 @@
 """The bench's callers hold every answer against what it should be."""
 
 import json
+import os
 from collections.abc import Mapping
 
 import pytest
@@ -42,7 +43,12 @@ def test_who_is_told_that_there_are_too_many_asks_again() -> None:
     assert (load.right, load.failed) == (2, 0)
 
 
-def test_requests_are_repeated_for_the_time_and_each_answer_counts() -> None:
+@pytest.mark.parametrize("path", [os.environ["PATH"], ""])
+def test_requests_are_repeated_for_the_time_and_each_answer_counts(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """By wrk, where it is there, and without it."""
+    monkeypatch.setenv("PATH", path)
     with answering(lambda body: body) as port:
         burst = Burst((port,), [request_bytes(b"yes"), request_bytes(b"no")], b"yes")
         load = keep_up(burst, 0.2, 2)

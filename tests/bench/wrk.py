@@ -6,18 +6,18 @@ same (`bursts`). Must not: know what is called. Called by `bursts`.
 
 import json
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench import commands
 from tests.lab.ports import LOOPBACK
 from tests.lab.process import LabFault
 
 _SCRIPT = Path(__file__).with_name("wrk.lua")
 _LATE_SECONDS = 30.0
-SHORTEST_SECONDS = 1
+_SHORTEST_SECONDS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,11 @@ def is_there() -> bool:
     return shutil.which("wrk") is not None
 
 
+def notes() -> list[str]:
+    """What is to be said of a load that is not wrk's."""
+    return [] if is_there() else ["wrk is not installed: the bench's own callers"]
+
+
 def run(
     ports: Sequence[int], requests: Sequence[bytes], proof: bytes, seconds: float, connections: int
 ) -> Seen:
@@ -48,16 +53,12 @@ def run(
         framed = b"".join(b"%d\n%b" % (len(request), request) for request in requests)
         file = Path(folder) / "requests"
         file.write_bytes(framed)
-        whole = round(seconds)
+        whole = max(_SHORTEST_SECONDS, round(seconds))
         command = ["wrk", "--threads", str(len(ports)), "--connections", str(connections)]
         command += ["--duration", f"{whole}s", "--timeout", "10s", "--script", str(_SCRIPT)]
         command += [f"http://{LOOPBACK}:{ports[0]}", str(file), proof.decode()]
         command += [f"{LOOPBACK}:{port}" for port in ports]
-        ended = subprocess.run(
-            command, capture_output=True, text=True, timeout=whole + _LATE_SECONDS, check=False
-        )
-    if ended.returncode:
-        raise LabFault(f"wrk failed: {ended.stdout}{ended.stderr}")
+        ended = commands.run(command, limit_seconds=whole + _LATE_SECONDS)
     told = json.loads(ended.stdout.splitlines()[-1])
     if not told["answered"]:
         raise LabFault("no call was answered")
