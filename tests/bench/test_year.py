@@ -6,6 +6,7 @@ import dataclasses
 from gateway.certificates.budget import Budget
 from tests.bench.referee import Referee
 from tests.bench.simulation import DAY_MS, LIFETIME_MS, Outcome, Scenario, Simulation
+from tests.bench.year import faults_of
 
 HOUR_MS = 3_600_000
 FEW = Scenario(40, days=70, new_a_day=1, imported=60, import_day=5, outage_day=20, recall_day=50)
@@ -54,6 +55,19 @@ def test_hostnames_that_cannot_be_validated_for_too_long_are_seen_to_expire() ->
     )
     assert outcome.expired > 0
     assert outcome.referee.refused == {}
+
+
+def test_certificates_that_expired_and_orders_beyond_a_limit_are_faults() -> None:
+    broken = dataclasses.replace(
+        FEW, certificates=5, imported=0, broken_share=1.0, broken_ms=LIFETIME_MS
+    )
+    beyond = Budget(certificates_per_domain_per_week=0)
+    outcomes = [passed(broken), passed(FEW, beyond)]
+    assert faults_of(outcomes[:0]) == []
+    assert faults_of(outcomes) == [
+        f"{outcomes[0].expired} certificates expired",
+        f"{FEW.imported - 50} orders were beyond the CA's limit: domain",
+    ]
 
 
 def test_the_referee_refuses_one_more_than_a_limit_until_one_has_come_back() -> None:
