@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+SPENT_HEAD = (
+    "What the processor time went to, by program: ms for one, and how many cores were in use"
+)
 _NOTE = "<!-- written by `scripts/bench … --write`; what is changed here by hand is lost -->"
 
 
@@ -18,11 +21,7 @@ def rewrite(page: Path, kept: Path, names: Sequence[str]) -> None:
 
     Raises: ValueError when the page lacks a mark.
     """
-    text = page.read_text()
-    before, begun, rest = text.partition(BEGIN)
-    _, ended, after = rest.partition(END)
-    if not (begun and ended):
-        raise ValueError(f"{page} has no place for figures: {BEGIN} and {END}")
+    before, after = _around(page)
     files = (kept / f"{name}.json" for name in names)
     reports = [json.loads(file.read_text()) for file in files if file.exists()]
     place = kept.relative_to(page.parent)
@@ -30,6 +29,20 @@ def rewrite(page: Path, kept: Path, names: Sequence[str]) -> None:
     lines += [*_curves(reports, place), *_conditions(reports)]
     measured = "\n".join([*lines, END])
     page.write_text(f"{before}{measured}{after}")
+
+
+def require_place(page: Path) -> None:
+    """Raises: ValueError when the page lacks a mark."""
+    _around(page)
+
+
+def _around(page: Path) -> tuple[str, str]:
+    """What stands before the marks and behind them."""
+    before, begun, rest = page.read_text().partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not (begun and ended):
+        raise ValueError(f"{page} has no place for figures: {BEGIN} and {END}")
+    return before, after
 
 
 def _table(reports: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -59,7 +72,7 @@ def spent_rows(*reports: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     if not spent:
         return
     programs = list(spent[0]["ms"])
-    yield ("ms of processor time for one", *programs, "all", "cores in use")
+    yield ("work", *programs, "all", "cores in use")
     for each in spent:
         used = [each["ms"][program] for program in programs]
         yield (each["work"], *(f"{ms:.2g}" for ms in (*used, sum(used))), str(each["cores"]))
@@ -67,7 +80,11 @@ def spent_rows(*reports: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def _spent(reports: Sequence[dict[str, Any]]) -> Iterator[str]:
     """What bounds the work: where nearly all cores are in use, all parts of it together."""
-    for number, cells in enumerate(spent_rows(*reports)):
+    rows = list(spent_rows(*reports))
+    if not rows:
+        return
+    yield from (f"{SPENT_HEAD}:", "")
+    for number, cells in enumerate(rows):
         yield f"| {' | '.join(cells)} |"
         if number == 0:
             yield f"|{' --- |' * len(cells)}"

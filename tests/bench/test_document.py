@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.bench.comparing import alone, at_least, at_most, compared
-from tests.bench.document import BEGIN, END, rewrite
+from tests.bench.document import BEGIN, END, SPENT_HEAD, rewrite
 from tests.bench.reporting import machine_now
 
 
@@ -79,8 +79,19 @@ def test_processor_time_is_told_by_program(tmp_path: Path) -> None:
     page = page_with(tmp_path, "")
     rewrite(page, tmp_path / "measured", ("ready", "growth"))
     text = page.read_text()
-    head = "| ms of processor time for one | gateway | Redis | all | cores in use |"
-    assert f"{head}\n| --- | --- | --- | --- | --- |\n| get | 0.13 | 0.04 | 0.17 | 1.9 |\n" in text
+    head = f"{SPENT_HEAD}:\n\n| work | gateway | Redis | all | cores in use |\n"
+    assert f"{head}| --- | --- | --- | --- | --- |\n| get | 0.13 | 0.04 | 0.17 | 1.9 |\n" in text
+
+
+def test_there_is_one_blank_line_between_two_tables_where_no_processor_time_is_known(
+    tmp_path: Path,
+) -> None:
+    kept(tmp_path / "measured", "year", [alone("expired", "", [0.0])])
+    page = page_with(tmp_path, "")
+    rewrite(page, tmp_path / "measured", ("year",))
+    text = page.read_text()
+    assert "| expired | 0 |  |  |  |  |\n\n| bench |" in text
+    assert SPENT_HEAD not in text
 
 
 def test_a_page_without_a_place_is_left_alone(tmp_path: Path) -> None:
