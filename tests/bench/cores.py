@@ -14,6 +14,11 @@ from pathlib import Path
 from tests.bench.watching import processes
 
 
+def available() -> int:
+    """How many there are for the bench."""
+    return len(os.sched_getaffinity(0))
+
+
 @contextmanager
 def on_cores(count: int) -> Iterator[None]:
     """Have everything run on so many cores, or on all where there are no more."""

@@ -16,7 +16,7 @@ from typing import Any
 from tests.bench import bodies, reference_app, wrk
 from tests.bench.bursts import Burst, Load, keep_up
 from tests.bench.comparing import alternate, at_least, at_most, compared
-from tests.bench.cores import on_cores
+from tests.bench.cores import available, on_cores
 from tests.bench.gateways import serving
 from tests.bench.paces import Pace, tell
 from tests.bench.spending import Spending
@@ -81,15 +81,21 @@ def measure(pace: Pace) -> dict[str, Any]:
             lambda: _spent_on(spending, "get ready, two processes", two, seconds),
             lambda: _load(one, seconds),
         )
-        tell("two gateways on two cores, and one on one")
-        scaled = alternate(
-            pace.rounds, lambda: _load(two, seconds, cores=2), lambda: _load(one, seconds, cores=1)
-        )
+        scaled, notes = [], wrk.notes()
+        if available() > 1:
+            tell("two gateways on two cores, and one on one")
+            scaled = alternate(
+                pace.rounds,
+                lambda: _load(two, seconds, cores=2),
+                lambda: _load(one, seconds, cores=1),
+            )
+        else:
+            notes.append(f"{_SPREAD}: left out, there is one core only")
     failed = sum(seen.load.failed for pair in (*beside, *more, *scaled) for seen in pair)
     return {
         "rows": [*_rows(beside), *_rows_of_two(more, scaled)],
         "spent": spending.report(),
-        "notes": [] if wrk.is_there() else ["wrk is not installed: the bench's own callers"],
+        "notes": notes,
         "faults": [f"{failed} answers were not as they should be"] if failed else [],
     }
 
@@ -107,11 +113,11 @@ def _rows(beside: Sequence[tuple[_Seen, _Seen]]) -> list[dict[str, Any]]:
 def _rows_of_two(
     more: Sequence[tuple[_Seen, _Seen]], scaled: Sequence[tuple[_Seen, _Seen]]
 ) -> list[dict[str, Any]]:
-    return [
-        # One gateway leaves the second core to Redis and the load, which it shares with another.
-        compared("get ready, two processes", "calls/s", "one process", _rates(more), None),
-        compared(_SPREAD, "calls/s", _TOGETHER, _rates(scaled), at_least(1.6)),
-    ]
+    # One gateway leaves the second core to Redis and the load, which it shares with another.
+    rows = [compared("get ready, two processes", "calls/s", "one process", _rates(more), None)]
+    if scaled:
+        rows.append(compared(_SPREAD, "calls/s", _TOGETHER, _rates(scaled), at_least(1.6)))
+    return rows
 
 
 def _rates(pairs: Sequence[tuple[_Seen, _Seen]]) -> list[tuple[float, float]]:
