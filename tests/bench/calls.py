@@ -7,7 +7,6 @@ Must not: judge but that every call was answered as it should be. Called by `__m
 
 import os
 import re
-import sys
 import time
 import urllib.request
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from redis import Redis
 
 from tests.bench.lanes import Ground
 from tests.bench.load import Plan, calling
+from tests.bench.paces import tell
 from tests.bench.parts import Part, ask, dns_query, redis_ping
 from tests.bench.reporting import machine
 from tests.bench.soak import ground_of, loaded_gateway
@@ -103,7 +103,7 @@ def measure(options: Options) -> dict[str, Any]:
         ground = ground_of(lab, gateway, stocked)
         meter = _Meter(lab, gateway, metrics_port)
         for kind in options.kinds:
-            sys.stderr.write(f"bench: {kind}\n")
+            tell(kind)
             _run(ground, options, kind, _WARM_SECONDS, "warm")
             before = meter.read()
             tally, is_whole = _run(ground, options, kind, options.seconds, "measured")

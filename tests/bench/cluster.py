@@ -134,7 +134,7 @@ def _fill(port: int, stock: Stock, tokens: tuple[str, ...]) -> None:
         raise LabFault(f"{load.failed} records were not created")
     questions = {stock.hostname(each): bodies.get(stock, tokens, each) for each in numbers}
     issued = ask_for_all(
-        *((port,), questions, _CONNECTIONS), longest_pause=1.0, limit_seconds=_LIMIT_SECONDS
+        (port,), questions, _CONNECTIONS, longest_pause=1.0, limit_seconds=_LIMIT_SECONDS
     )
     if issued.wrong:
         raise LabFault(f"the certificate of {issued.wrong[0]} is wrong")

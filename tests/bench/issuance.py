@@ -41,7 +41,9 @@ class _Product:
         hostname = f"one{next(self.numbers)}.{suffix(0)}"
         requests = {hostname: bodies.get_hostname(self.tokens, 0, hostname)}
         issued = ask_for_all(
-            *((self.port,), requests, 1),
+            (self.port,),
+            requests,
+            1,
             longest_pause=_POLL_SECONDS,
             limit_seconds=_LIMIT_SECONDS,
         )

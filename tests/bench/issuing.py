@@ -71,7 +71,9 @@ class _Bench:
             requests[hostname] = bodies.get_hostname(self.tokens, number % clients, hostname)
         ports = [gateway.port for gateway in self.gateways]
         issued = ask_for_all(
-            *(ports, requests, min(CONNECTIONS, count)),
+            ports,
+            requests,
+            min(CONNECTIONS, count),
             longest_pause=_LONGEST_PAUSE_SECONDS,
             limit_seconds=_LIMIT_SECONDS,
         )
@@ -117,6 +119,8 @@ class _Bench:
             stdout=subprocess.PIPE,
             text=True,
             cwd=_ROOT,
+            # Its own group: ^C at the terminal reaches the bench only, which ends it.
+            process_group=0,
         )
         assert process.stdin is not None
         process.stdin.write(json.dumps(told))
@@ -138,7 +142,7 @@ def measure(pace: Pace) -> dict[str, Any]:
             # Every gateway that runs takes part in the work, whichever is called.
             with serving(lab.config, processes) as gateways:
                 tokens = tokens or provision_clients(
-                    *(gateways[0].url, lab.config.admin_token, Stock(_CLIENTS))
+                    gateways[0].url, lab.config.admin_token, Stock(_CLIENTS)
                 )
                 bench = _Bench(lab, gateways, tokens)
                 bench.product(1)

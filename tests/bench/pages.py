@@ -7,7 +7,6 @@ Must not: judge but that every page was shown. Called by `__main__`.
 
 import os
 import statistics
-import sys
 import time
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 from redis import Redis
 
 from gateway.store.keys import CENSUS_KEY
+from tests.bench.paces import tell
 from tests.bench.reporting import machine
 from tests.bench.stock import Stock, client_id
 from tests.bench.stocking import stock_up
@@ -70,7 +70,7 @@ def _loads_with(
         running_lab(LabOptions(gateways=0)) as lab,
         running_gateway(lab.config) as gateway,
     ):
-        sys.stderr.write(f"bench: stocking {stock.holdings} hostnames\n")
+        tell(f"stocking {stock.holdings:,} hostnames")
         stock_up(lab, stock, gateway.url, renewals=0, within_seconds=1)
         _await_census(lab)
         with closing(PageSession(gateway.base_url, lab.config.admin_token)) as session:
@@ -108,7 +108,7 @@ def _load(
     loads: list[float],
     failures: list[str],
 ) -> _Loaded:
-    sys.stderr.write(f"bench: {kind}\n")
+    tell(kind)
     loaded = _Loaded([])
     for number in range(_WARM_LOADS + times):
         began = time.monotonic()

@@ -5,7 +5,6 @@ Must not: change a rule to be met; `judging` has them. Called by `__main__`.
 """
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from tests.bench.judging import Sample, faults_of, rises
 from tests.bench.lanes import Ground
 from tests.bench.load import Callers, Plan, calling
 from tests.bench.logs import LogCount, count_log
+from tests.bench.paces import tell
 from tests.bench.reporting import MEBI, machine
 from tests.bench.stock import Stock
 from tests.bench.stocking import Stocked, count_renewed, stock_up
@@ -92,7 +92,7 @@ def soak(options: Options) -> dict[str, object]:
     """Run it once; the report, whose `faults` are empty when the gateway stood it."""
     stock = Stock(options.holdings)
     with running_lab(LabOptions(gateways=0)) as lab, loaded_gateway(lab) as (gateway, _):
-        _tell(f"stocking {stock.holdings} holdings of {stock.clients} clients")
+        tell(f"stocking {stock.holdings} holdings of {stock.clients} clients")
         stocked = stock_up(
             lab,
             stock,
@@ -100,10 +100,10 @@ def soak(options: Options) -> dict[str, object]:
             renewals=options.renewals,
             within_seconds=options.seconds,
         )
-        _tell(f"stocked in {stocked.seconds:.0f} s; warming up")
+        tell(f"stocked in {stocked.seconds:.0f} s; warming up")
         ground = ground_of(lab, gateway, stocked)
         warmed = _warm_up(ground, options)
-        _tell(f"warm after {warmed.calls} calls; the load begins")
+        tell(f"warm after {warmed.calls} calls; the load begins")
         seen = _watch(gateway, ground, _plan(options), options)
         seen.tally.add(warmed)
         renewed = count_renewed(lab, stock, options.renewals)
@@ -190,7 +190,7 @@ def _look(
     if latency is not None:
         shown = f"{latency.count} calls, p50 {latency.p50:.1f} ms, p99 {latency.p99:.1f} ms"
     seen.told_at, seen.untold = past, Tally()
-    _tell(
+    tell(
         f"{past:5.0f} s: {sample.rss_bytes / MEBI:.1f} MiB, {sample.descriptors} descriptors, "
         f"{sample.threads} threads; {shown}; {seen.tally.all_failed} failed"
     )
@@ -283,8 +283,3 @@ def _course(seen: Seen) -> list[dict[str, object]]:
             }
         )
     return points
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(f"bench: {text}\n")
-    sys.stderr.flush()

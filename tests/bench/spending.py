@@ -21,7 +21,8 @@ PROGRAMS = {
     "named": "BIND",
     "pebble": "Pebble",
 }
-"""As the kernel names them, and as people do. All others are the callers: the bench, and wrk."""
+"""As the kernel names them, and as people do. All others are the callers: the bench, wrk, and what
+is compared with the gateway, if it runs meanwhile: the Starlette endpoint, the script on acme."""
 
 CALLERS = "callers"
 _NAMES = (*PROGRAMS.values(), CALLERS)

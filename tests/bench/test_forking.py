@@ -24,8 +24,9 @@ except AskedToEnd as asked:
 _SIGNALLED_TOGETHER = """
 import os, signal
 from tests.bench.forking import forked_pool
+from tests.lab.ending import end_on_signals
 
-signal.signal(signal.SIG{name}, lambda number, frame: None)
+end_on_signals()
 with forked_pool(2) as pool:
     for process in pool._pool:
         os.kill(process.pid, signal.SIG{name})
