@@ -27,7 +27,7 @@ from tests.lab.gateway import GatewayProcess, prepare_gateway
 from tests.lab.lab import Lab, LabOptions, running_lab
 from tests.lab.ports import free_port
 
-FEW, SMOKE_FEW = 100, 10
+FEW = 100
 SIZES = (10_000, 100_000, 1_000_000)
 FLAT = 1.2
 
@@ -84,21 +84,20 @@ class _Place:
 
 def measure(pace: Pace) -> dict[str, Any]:
     """All sizes up to `pace.size`, each beside a hundred."""
-    few = SMOKE_FEW if pace.is_smoke else FEW
     sizes = [*(size for size in SIZES if size < pace.size), pace.size]
     rows: list[dict[str, Any]] = []
     courses: dict[str, list[float]] = {}
     faults = []
-    with _stocked(few, few) as base:
+    with _stocked(FEW, FEW) as base:
         for size in sizes:
             tell(f"stocking {size:,} holdings")
-            with _stocked(size, few) as large:
+            with _stocked(size, FEW) as large:
                 tell(f"stocked in {large.stocked.seconds:.0f} s")
                 figures = _alternated(pace, large, base)
                 bytes_each = large.stocked.redis_bytes / size
                 seconds = pace.seconds(_FIRST_SECONDS)
                 first_ms = [large.first_ms(seconds) for _ in range(pace.rounds)]
-                seen = _rows(size, few, figures)
+                seen = _rows(size, figures)
                 all_of_size = [
                     *seen,
                     alone(f"{size:,}: get ready, handed out for the first time", "ms", first_ms),
@@ -113,7 +112,7 @@ def measure(pace: Pace) -> dict[str, Any]:
     return {
         "rows": rows,
         "notes": [],
-        "curves": _curves([few, *sizes], courses),
+        "curves": _curves([FEW, *sizes], courses),
         "faults": faults,
     }
 
@@ -126,14 +125,12 @@ def _alternated(pace: Pace, large: _Place, base: _Place) -> dict[str, list[tuple
     return {kind: [(many[kind], few[kind]) for many, few in pairs] for kind in pairs[0][0]}
 
 
-def _rows(
-    size: int, few: int, figures: dict[str, list[tuple[float, float]]]
-) -> list[dict[str, Any]]:
+def _rows(size: int, figures: dict[str, list[tuple[float, float]]]) -> list[dict[str, Any]]:
     return [
         compared(
             f"{size:,}: {kind}",
             "MiB" if kind == _MEMORY else "ms",
-            f"{few} holdings",
+            f"{FEW} holdings",
             pairs,
             None if kind == _MEMORY else at_most(FLAT),
         )

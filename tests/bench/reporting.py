@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.bench.document import figure, spent_rows
+from tests.bench.document import SPENT_HEAD, figure, spent_rows
 
 MEBI = 1 << 20
 
 
-def machine(loads: Sequence[float]) -> dict[str, object]:
+def machine(loads: Sequence[float]) -> dict[str, Any]:
     """What the figures were measured on, and how busy it was meanwhile."""
     return {
         "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
@@ -33,22 +33,30 @@ def _processor() -> str:
     return next(names, platform.machine())
 
 
-def machine_now() -> dict[str, object]:
+def machine_now() -> dict[str, Any]:
     """The same, with how busy it is now."""
     return machine([os.getloadavg()[0]])
 
 
 def compared_table(report: dict[str, Any]) -> str:
-    """One line for each thing that was compared, then what is to be said to it."""
-    rows = [("work", "product", "reference", "ratio", "goal", "reached", "unit", "against")]
+    """One line for each thing that was compared, then what is to be said to it.
+
+    A smoke is not held against the goals.
+    """
+    is_smoke = report["isSmoke"]
+    judged = () if is_smoke else ("goal", "reached")
+    rows = [("work", "product", "reference", "ratio", *judged, "unit", "against")]
     for row in report["rows"]:
         reached = {None: "", True: "yes", False: "no"}[row["reached"]]
         shown = [figure(row[name]) for name in ("product", "reference", "ratio")]
-        said = (row["goal"] or "", reached, row["unit"], row["against"] or "")
-        rows.append((row["work"], *shown, *said))
-    lines = [f"{report['bench']}:", _table(rows)]
+        goal = () if is_smoke else (row["goal"] or "", reached)
+        rows.append((row["work"], *shown, *goal, row["unit"], row["against"] or ""))
+    lines = [f"{report['bench']}:"]
+    if is_smoke:
+        lines = [f"{report['bench']}: this only proves that the bench works, not how fast it is"]
+    lines.append(_table(rows))
     if spent := list(spent_rows(report)):
-        lines += ["", _table(spent), ""]
+        lines += ["", SPENT_HEAD, _table(spent), ""]
     lines += [f"note: {note}" for note in report["notes"]]
     return "\n".join([*lines, *(f"fault: {fault}" for fault in report["faults"])])
 

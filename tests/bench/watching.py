@@ -55,6 +55,18 @@ def processes() -> list[int]:
     return found
 
 
+def other_benches() -> list[int]:
+    """The processes of `scripts/bench` that are not this one, nor came of it."""
+    own = set(processes())
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # ended meanwhile, or not to be looked at
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[1:3] == [b"-m", b"tests.bench"] and int(folder.name) not in own:
+                found.append(int(folder.name))
+    return sorted(found)
+
+
 def _stat(pid: int) -> tuple[str, list[str]]:
     """The program's name, which may hold anything, and the fields behind it."""
     name, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
