@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.bench.keeping import CALLED_FROM, Keeping
+from tests.bench.comparing import alone
+from tests.bench.document import BEGIN, END
+from tests.bench.keeping import CALLED_FROM, Keeping, Unkeepable
 from tests.bench.paces import Pace
 from tests.bench.program import run
+from tests.bench.reporting import machine_now
 from tests.bench.rows import ROWS
 
 
@@ -57,6 +60,31 @@ def test_a_relative_folder_is_meant_from_where_the_script_was_called(
     assert (tmp_path / "a/b/ready.json").read_text() == '{"bench": "ready"}\n'
     assert kept == [tmp_path / "a/b/ready.json"]
     assert f"written: {kept[0]}\n" in capsys.readouterr().err
+
+
+def test_what_is_written_for_the_documentation_comes_into_its_page(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tests.bench.keeping._DOCS", tmp_path)
+    page = tmp_path / "performance.md"
+    page.write_text(f"{BEGIN}{END}\n")
+    kept: list[Path] = []
+    keeping = Keeping(None, kept, is_written=True)
+    keeping.prepare()
+    report = {"machine": machine_now(), "loadAverageBefore": 0.1, "rounds": 1, "seconds": 60}
+    rows = {"rows": [alone("get", "ms", [2.0])], "notes": [], "faults": []}
+    assert keeping.keep({"bench": "ready", **report, **rows}) == []
+    assert "| get, ms | 2 |" in page.read_text()
+    assert kept == [tmp_path / "measured" / "ready.json", page]
+
+
+def test_a_page_without_a_place_for_figures_is_told_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tests.bench.keeping._DOCS", tmp_path)
+    (tmp_path / "performance.md").write_text("no place\n")
+    with pytest.raises(Unkeepable, match=r"--write: .* has no place for figures"):
+        Keeping(None, [], is_written=True).prepare()
 
 
 def test_nothing_is_kept_unless_told() -> None:
