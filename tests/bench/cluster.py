@@ -75,8 +75,11 @@ def measure(pace: Pace) -> dict[str, Any]:
                 rows += [
                     {
                         **compared(
-                            *(f"{nodes} nodes: {kind}", "ms", "one Redis"),
-                            *([(first[kind], second[kind]) for first, second in pairs], None),
+                            f"{nodes} nodes: {kind}",
+                            "ms",
+                            "one Redis",
+                            [(first[kind], second[kind]) for first, second in pairs],
+                            None,
                         ),
                         # All nodes share one machine, so that says little.
                         "isDetail": True,

@@ -234,7 +234,7 @@ class Simulation:
         self._under_way[number] = step.issuance
         exempt = step.issuance.replaces is not None
         self.outcome.referee.order(
-            *(self._hostnames[number], self._domains[number], self.now_ms), is_exempt=exempt
+            self._hostnames[number], self._domains[number], self.now_ms, is_exempt=exempt
         )
         self._free_at_ms = max(self.now_ms, self._free_at_ms) + 1000 // _ISSUED_A_SECOND
         self._plan(self._free_at_ms + _TAKES_MS, number, _Kind.ISSUED)
@@ -283,7 +283,7 @@ class Simulation:
         certificate = _fresh(self._valid_until_ms[number], 0.0)
         info = _window(certificate)
         return renewal.asked(
-            *(certificate, info, Moment(certificate.valid_from_ms, 0.0)), is_offered=True
+            certificate, info, Moment(certificate.valid_from_ms, 0.0), is_offered=True
         )
 
     # Bookkeeping.
