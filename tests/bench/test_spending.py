@@ -1,5 +1,6 @@
 """The processor time of a piece of work, by program."""
 
+import os
 import subprocess
 import sys
 
@@ -37,11 +38,14 @@ def test_time_of_a_program_that_goes_on_is_told_for_each_piece_of_work(
 
 
 def test_time_of_a_program_that_ends_meanwhile_is_the_callers() -> None:
-    spending = Spending()
+    spending, before = Spending(), os.times()
     for _ in range(2):
         with spending.on("turning") as spent:
             subprocess.run([sys.executable, "-c", "sum(range(10**7))"], check=True)
             spent.count += 1
+    after = os.times()
+    seconds = after.children_user - before.children_user
     (told,) = spending.report()
-    assert told["ms"][CALLERS] > 0
-    assert sum(told["ms"].values()) == told["ms"][CALLERS]
+    assert told["ms"][CALLERS] * 2 >= seconds * 1000 * 0.9 > 0
+    # A Redis that serves other tests is looked after by itself now and then.
+    assert told["ms"][CALLERS] == max(told["ms"].values())
