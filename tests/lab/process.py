@@ -12,6 +12,7 @@ that started the child: start servers from a thread that lives as long as they s
 """
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -43,6 +44,24 @@ def find_program(program: str, debian_package: str) -> str:
     if path is None:
         raise LabFault(f"{program} is missing: install the Debian package {debian_package}")
     return path
+
+
+def pause(pid: int) -> None:
+    """Stop a process (SIGSTOP), and return when all of its threads have stopped.
+
+    One goes on for a while on a busy machine, with what the program was just asked.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: _is_stopped(pid), f"process {pid} has stopped")
+
+
+def _is_stopped(pid: int) -> bool:
+    stopped = []
+    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            # The state stands behind the program's name, which may hold anything.
+            stopped.append(stat.read_text().rpartition(")")[2].split()[0] in {"T", "t"})
+    return all(stopped)
 
 
 def wait_until(
@@ -185,7 +204,7 @@ class Process:
 
     def pause(self) -> None:
         """Let the program hang, with its sockets open, until `resume`."""
-        os.kill(self.pid, signal.SIGSTOP)
+        pause(self.pid)
 
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)

@@ -22,7 +22,7 @@ from tests.integration.embedded.servers import (
     pid_of,
     until_restarted,
 )
-from tests.lab.process import read_until
+from tests.lab.process import pause, read_until
 
 
 def make_folder(path: Path) -> None:
@@ -111,7 +111,7 @@ async def test_spoilt_data_is_a_fault_with_the_servers_last_words(
 @contextmanager
 def hanging(pid: int) -> Iterator[None]:
     """A process that does nothing meanwhile."""
-    os.kill(pid, signal.SIGSTOP)
+    pause(pid)
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from tests.integration.relay.relays import Relay
-from tests.lab.process import LabFault, wait_until
+from tests.lab.process import LabFault, pause, wait_until
 from tests.lab.tls_load import VERSIONS, shown_serial
 
 _REQUEST = b"GET / HTTP/1.1\r\nHost: relay\r\nConnection: close\r\n\r\n"
@@ -97,7 +97,7 @@ def _paused_workers(relay: Relay) -> Iterator[set[int]]:
     """Workers that accept nothing, as if busy with other clients, for the whole block."""
     workers = relay.nginx.workers()
     for pid in workers:
-        os.kill(pid, signal.SIGSTOP)
+        pause(pid)
     try:
         yield set(workers)
     finally:

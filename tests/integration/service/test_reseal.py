@@ -14,7 +14,7 @@ from tests.integration.service.inside import stored
 from tests.integration.service.keyrings import LIMIT_SECONDS, KeyringLab, is_at_work, is_connected
 from tests.integration.service.test_commands import gateway
 from tests.lab.lab import Lab, LabOptions, running_lab
-from tests.lab.process import wait_until
+from tests.lab.process import pause, wait_until
 
 ADDRESS = "198.51.100.5"
 MANY = 20
@@ -167,7 +167,7 @@ def test_gateway_that_still_seals_with_the_old_key_is_found_out(keyring_lab: Key
         port = lab.bind.primary[1]
         wait_until(lambda: is_connected(process, port), "it has read what Redis has")
         assert "proof:lab-2" in _proofs(lab)
-        process.send_signal(signal.SIGSTOP)
+        pause(process.pid)
     finally:
         lab.bind.primary_process.resume()
     try:
