@@ -19,7 +19,7 @@ from tests.integration.holdings.site import now_ms
 from tests.integration.store.losing import losing_answers
 from tests.lab.ports import free_port
 from tests.lab.process import wait_until
-from tests.lab.redis import RedisProcess, ask_redis, start_redis
+from tests.lab.redis import RedisProcess, ask_redis, running_redis, start_redis
 
 HOLDER = Holder(ClientId("c"), AppId("a"))
 INTENT = {"type": "A", "value": "198.51.100.1", "ttl": 60, "published": False, "edition": "e"}
@@ -28,9 +28,8 @@ HOSTNAMES = [Hostname(f"{number}.example.test") for number in range(40)]
 
 @pytest.fixture
 def own_redis(tmp_path: Path) -> Iterator[RedisProcess]:
-    server = start_redis(tmp_path)
-    yield server
-    server.stop()
+    with running_redis(tmp_path) as server:
+        yield server
 
 
 @pytest.fixture
